@@ -34,10 +34,12 @@ template <class... Args>
   throw Error(kind, fmt::format(format, std::forward<Args>(args)...));
 }
 
-/// Throws Error(bug) unless the condition holds: `check(a == b, "matmul: sizes {} and {} differ", a, b)`.
+/// Throws Error(bug) unless the condition holds: `check(a == b, "matmul: sizes {} and {} differ",
+/// a, b)`.
 template <class... Args>
 void check(bool condition, fmt::format_string<Args...> format, Args&&... args) {
-  if (!condition) [[unlikely]] fail(ErrorKind::bug, format, std::forward<Args>(args)...);
+  if (!condition) [[unlikely]]
+    fail(ErrorKind::bug, format, std::forward<Args>(args)...);
 }
 
 }  // namespace skep

@@ -15,7 +15,8 @@ struct Philox {
 };
 
 /// Ten rounds of Philox on the counter `counter` under the key `key`.
-HD inline Philox philox(std::uint64_t key, std::uint64_t counter_low, std::uint64_t counter_high = 0) {
+HD inline Philox philox(std::uint64_t key, std::uint64_t counter_low,
+                        std::uint64_t counter_high = 0) {
   std::uint32_t c0 = static_cast<std::uint32_t>(counter_low), c1 = counter_low >> 32;
   std::uint32_t c2 = static_cast<std::uint32_t>(counter_high), c3 = counter_high >> 32;
   std::uint32_t k0 = static_cast<std::uint32_t>(key), k1 = key >> 32;
@@ -65,7 +66,8 @@ inline double random_normal(std::uint64_t key, std::uint64_t index) {
 
 /// Uniform integer in [0, bound), without bias worth naming (128-bit multiply).
 inline std::uint64_t random_below(std::uint64_t key, std::uint64_t index, std::uint64_t bound) {
-  return static_cast<std::uint64_t>((static_cast<unsigned __int128>(random_bits(key, index)) * bound) >> 64);
+  return static_cast<std::uint64_t>(
+      (static_cast<unsigned __int128>(random_bits(key, index)) * bound) >> 64);
 }
 
 }  // namespace skep

@@ -1,0 +1,76 @@
+#include "engine/autograd/tape.h"
+
+#include "engine/kernels/copy.h"
+
+namespace skep {
+namespace {
+
+// Takes the finished gradients out of a node's output slots, so that their memory is unshared
+// again as soon as the node has passed them on.
+std::vector<Tensor> take_gradients(Node& node) {
+  std::vector<Tensor> grads;
+  for (auto& slot : node.outputs) {
+    if (slot->written && slot->on_ready) slot->on_ready(*slot);
+    grads.push_back(slot->written ? std::move(slot->value) : Tensor{});
+    slot->value = {};
+    slot->written = false;
+  }
+  return grads;
+}
+
+bool any_defined(const std::vector<Tensor>& tensors) {
+  for (const Tensor& t : tensors)
+    if (t.defined()) return true;
+  return false;
+}
+
+void release_inputs(Node& node) {
+  for (auto& slot : node.inputs)
+    if (slot && --slot->pending_uses == 0 && slot->is_leaf && slot->on_ready) slot->on_ready(*slot);
+}
+
+}  // namespace
+
+void Tape::record(std::unique_ptr<Node> node) {
+  for (auto& slot : node->inputs)
+    if (slot) ++slot->pending_uses;
+  for (auto& slot : node->outputs) slot->is_leaf = false;
+  nodes_.push_back(std::move(node));
+}
+
+void Tape::backward(const Tensor& loss, double seed) {
+  check(loss.numel() == 1, "backward starts at a scalar, not at shape {}", loss.shape());
+  check(loss.wants_grad() && !loss.slot()->is_leaf,
+        "backward: the loss was not recorded on a tape");
+  const NoGrad pause;
+  GradSlot& start = *loss.slot();
+  start.value = empty(loss.shape(), start.dtype, loss.device());
+  fill(start.value, seed);
+  start.written = true;
+  while (!nodes_.empty()) {
+    Node& node = *nodes_.back();
+    const std::vector<Tensor> grads = take_gradients(node);
+    if (any_defined(grads)) {
+      GradSink sink(node);
+      node.backward(grads, sink);
+    }
+    release_inputs(node);
+    nodes_.pop_back();
+  }
+}
+
+std::string Tape::to_string() const {
+  auto shapes = [](const std::vector<std::shared_ptr<GradSlot>>& slots) {
+    std::string text;
+    for (const auto& slot : slots)
+      text += (text.empty() ? "" : " ") + (slot ? skep::to_string(slot->shape) : "-");
+    return text;
+  };
+  std::string text;
+  for (std::size_t i = 0; i < nodes_.size(); ++i)
+    text += fmt::format("{:4} {:<14} {} -> {}\n", i, nodes_[i]->name(), shapes(nodes_[i]->inputs),
+                        shapes(nodes_[i]->outputs));
+  return text;
+}
+
+}  // namespace skep

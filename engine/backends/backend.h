@@ -1,0 +1,68 @@
+#pragma once
+// The seam between ops and devices: memory, matrix products, attention. Everything else an op does
+// goes through engine/kernels and needs no seam.
+#include <cstddef>
+
+#include "engine/core/tensor.h"
+#include "engine/kernels/launch.h"
+
+namespace skep {
+
+/// A matrix in memory with any strides (in elements): transposes and slices are strides.
+struct Matrix {
+  void* data = nullptr;
+  DType dtype = DType::f32;
+  std::int64_t rows = 0, columns = 0;
+  std::int64_t row_stride = 0, column_stride = 1;
+
+  Matrix transposed() const { return {data, dtype, columns, rows, column_stride, row_stride}; }
+};
+
+/// The last two dimensions of a tensor as a matrix (its first one when there are more).
+Matrix as_matrix(const Tensor& t);
+
+struct GemmOptions {
+  Write write = Write::overwrite;
+  double alpha = 1;  ///< factor on the product
+  const void* bias =
+      nullptr;  ///< one value per column of c in c's type, added to each row; or none
+};
+
+/// Attention over (B, T, H, D) tensors with any strides in B, T, H and adjacent elements in D.
+struct AttentionArgs {
+  Tensor query;  ///< (B, T, H, D)
+  Tensor key;    ///< (B, S, K, D), S >= T; query head h reads key head h / (H / K)
+  Tensor value;  ///< (B, S, K, Dv)
+  Tensor mask;   ///< (T, S) int32, 1 = may look; or undefined
+  double scale = 1;
+  enum class Causal { no, yes } causal = Causal::yes;  ///< query i sees keys up to i + S - T
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  /// Memory aligned to 64 bytes. Released blocks are kept for reuse: a steady step asks the system
+  /// for nothing.
+  virtual void* allocate(std::size_t bytes) = 0;
+  virtual void release(void* data, std::size_t bytes) = 0;
+
+  /// c (=, +=) alpha a b + bias. (m, k) (k, n) -> (m, n).
+  virtual void gemm(const Matrix& a, const Matrix& b, const Matrix& c,
+                    const GemmOptions& options) = 0;
+
+  /// out (B, T, H, Dv) = softmax(scale Q Kᵀ) V. `log_sum_exp` (B, H, T), in the compute type, is
+  /// kept for backward. A row that may look nowhere gives 0 and log-sum-exp -inf.
+  virtual void attention_forward(const AttentionArgs& args, const Tensor& out,
+                                 const Tensor& log_sum_exp) = 0;
+  /// Overwrites grad_query, grad_key, grad_value (laid out as the inputs are).
+  virtual void attention_backward(const AttentionArgs& args, const Tensor& out,
+                                  const Tensor& log_sum_exp, const Tensor& grad_out,
+                                  const Tensor& grad_query, const Tensor& grad_key,
+                                  const Tensor& grad_value) = 0;
+};
+
+/// The backend of a device; lives until the process ends.
+Backend& backend(Device device);
+
+}  // namespace skep

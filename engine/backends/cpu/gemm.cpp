@@ -1,0 +1,113 @@
+#include "engine/backends/cpu/gemm.h"
+
+#include "engine/kernels/copy.h"
+
+namespace skep::cpu {
+namespace {
+
+// A tensor that looks at memory it does not own cannot exist, so packing copies element by element.
+Tensor packed(const Matrix& m, DType dtype) {
+  Tensor out = empty({m.rows, m.columns}, dtype);
+  with_float(dtype, [&](auto to) {
+    with_float(m.dtype, [&](auto from) {
+      using To = decltype(to);
+      using From = decltype(from);
+      const From* source = static_cast<const From*>(m.data);
+      To* target = out.data<To>();
+      for (std::int64_t r = 0; r < m.rows; ++r)
+        for (std::int64_t c = 0; c < m.columns; ++c)
+          target[r * m.columns + c] = static_cast<To>(
+              static_cast<Compute<To>>(source[r * m.row_stride + c * m.column_stride]));
+    });
+  });
+  return out;
+}
+
+// Adds the finished product (compute type) into c, or replaces c by it, in c's own type and
+// strides.
+void unpack(const Tensor& product, const Matrix& c, Write write) {
+  with_float(product.dtype(), [&](auto from) {
+    with_float(c.dtype, [&](auto to) {
+      using From = decltype(from);
+      using To = decltype(to);
+      const From* source = product.data<From>();
+      To* target = static_cast<To*>(c.data);
+      for (std::int64_t i = 0; i < c.rows; ++i)
+        for (std::int64_t j = 0; j < c.columns; ++j)
+          detail::store(target[i * c.row_stride + j * c.column_stride],
+                        static_cast<Compute<To>>(source[i * c.columns + j]), write);
+    });
+  });
+}
+
+// A single row or column leaves one stride without meaning; give it the one libraries expect.
+Matrix normalised(Matrix m) {
+  if (m.columns == 1) m.column_stride = 1;
+  if (m.rows == 1) m.row_stride = m.column_stride == 1 ? m.columns : 1;
+  return m;
+}
+// Adjacent rows or columns that do not overlap (a broadcast matrix has stride 0).
+bool dense(const Matrix& m) {
+  return (m.column_stride == 1 && m.row_stride >= m.columns) ||
+         (m.row_stride == 1 && m.column_stride >= m.rows);
+}
+bool native(DType t) { return t == DType::f32 || t == DType::f64; }
+
+// Types and strides that no library takes directly: pack to the compute type, multiply, unpack.
+void gemm_through_copies(const Matrix& a, const Matrix& b, const Matrix& c,
+                         const GemmOptions& options) {
+  const DType compute = c.dtype == DType::f64 ? DType::f64 : DType::f32;
+  const Tensor a_copy = packed(a, compute), b_copy = packed(b, compute);
+  const Tensor product = empty({c.rows, c.columns}, compute);
+  Tensor bias;
+  GemmOptions plain = options;
+  plain.write = Write::overwrite;
+  if (options.bias) {
+    bias = packed({const_cast<void*>(options.bias), c.dtype, 1, c.columns, c.columns, 1}, compute);
+    plain.bias = bias.raw();
+  }
+  gemm_eigen(as_matrix(a_copy), as_matrix(b_copy), as_matrix(product), plain);
+  unpack(product, c, options.write);
+}
+
+void clear_or_keep(const Matrix& c, const GemmOptions& options) {
+  const Tensor nothing =
+      zeros({c.rows, c.columns}, c.dtype == DType::f64 ? DType::f64 : DType::f32);
+  check(options.bias == nullptr, "gemm: a product over no elements takes no bias");
+  unpack(nothing, c, options.write);
+}
+
+}  // namespace
+
+void gemm(const Matrix& a_given, const Matrix& b_given, const Matrix& c_given,
+          const GemmOptions& options) {
+  const Matrix a = normalised(a_given), b = normalised(b_given), c = normalised(c_given);
+  check(a.columns == b.rows && a.rows == c.rows && b.columns == c.columns,
+        "gemm: ({}, {}) times ({}, {}) does not give ({}, {})", a.rows, a.columns, b.rows,
+        b.columns, c.rows, c.columns);
+  if (c.rows == 0 || c.columns == 0) return;
+  if (a.columns == 0) return clear_or_keep(c, options);
+  if (c.column_stride != 1 && c.row_stride == 1 && !options.bias)
+    return gemm(b.transposed(), a.transposed(), c.transposed(), options);
+  const bool strides_fit = dense(a) && dense(b) && c.column_stride == 1;
+  const bool one_type = a.dtype == b.dtype;
+  const bool bf16_product =
+      one_type && a.dtype == DType::bf16 && (c.dtype == DType::bf16 || c.dtype == DType::f32);
+  const bool fp32_product = one_type && a.dtype == DType::f32 && c.dtype == DType::f32;
+  if (strides_fit && has_onednn() && (fp32_product || (bf16_product && !options.bias)))
+    return gemm_onednn(a, b, c, options);
+  if (strides_fit && one_type && native(a.dtype) && c.dtype == a.dtype)
+    return gemm_eigen(a, b, c, options);
+  gemm_through_copies(a, b, c, options);
+}
+
+}  // namespace skep::cpu
+
+#ifndef SKEP_HAS_ONEDNN
+namespace skep::cpu {
+bool has_onednn() { return false; }
+void gemm_onednn(const Matrix&, const Matrix&, const Matrix&, const GemmOptions&) {
+  fail(ErrorKind::bug, "this build has no oneDNN");
+}
+}  // namespace skep::cpu
+#endif

@@ -1,0 +1,19 @@
+#pragma once
+// Matrix products on the CPU. gemm() is the only entry; the two libraries behind it are visible
+// so that each is tested against a plain loop.
+#include "engine/backends/backend.h"
+
+namespace skep::cpu {
+
+/// c (=, +=) alpha a b + bias; any strides, any floating types of a common kind.
+void gemm(const Matrix& a, const Matrix& b, const Matrix& c, const GemmOptions& options);
+
+/// fp32 and fp64; every matrix has adjacent rows or adjacent columns.
+void gemm_eigen(const Matrix& a, const Matrix& b, const Matrix& c, const GemmOptions& options);
+
+/// True when the build found oneDNN.
+bool has_onednn();
+/// fp32, and bf16 inputs with fp32 or bf16 result; c has adjacent columns. Only when has_onednn().
+void gemm_onednn(const Matrix& a, const Matrix& b, const Matrix& c, const GemmOptions& options);
+
+}  // namespace skep::cpu

@@ -1,0 +1,75 @@
+#include "engine/backends/cpu/memory.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstdint>
+#include <new>
+
+#include "engine/core/error.h"
+
+namespace skep::cpu {
+namespace {
+
+constexpr std::size_t alignment = 64, huge_page = std::size_t{2} << 20,
+                      slab_bytes = std::size_t{32} << 20;
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr bool each_block_alone = true;
+#else
+constexpr bool each_block_alone = false;
+#endif
+
+// A slab aligned to huge pages; the slack before and after stays unused (and untouched).
+std::byte* map_slab(std::size_t bytes) {
+  void* raw =
+      mmap(nullptr, bytes + huge_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  check(raw != MAP_FAILED, "out of memory: the system refused {} MB", bytes >> 20);
+  const auto address = (reinterpret_cast<std::uintptr_t>(raw) + huge_page - 1) & ~(huge_page - 1);
+  madvise(reinterpret_cast<void*>(address), bytes,
+          MADV_HUGEPAGE);  // a wish; failure only costs speed
+  return reinterpret_cast<std::byte*>(address);
+}
+
+}  // namespace
+
+std::size_t size_class(std::size_t bytes) {
+  if (bytes <= 512)
+    return std::max<std::size_t>((bytes + alignment - 1) / alignment * alignment, alignment);
+  const std::size_t step = std::bit_floor(bytes - 1) / 8;
+  return (bytes + step - 1) / step * step;
+}
+
+void* CachingAllocator::allocate(std::size_t bytes) {
+  const std::size_t size = size_class(bytes);
+  if (each_block_alone)
+    return ::operator new (std::max<std::size_t>(bytes, 1), std::align_val_t{alignment});
+  const std::lock_guard lock(mutex_);
+  auto& blocks = free_[size];
+  if (blocks.empty()) return cut(size);
+  void* block = blocks.back();
+  blocks.pop_back();
+  return block;
+}
+
+void CachingAllocator::release(void* data, std::size_t bytes) {
+  if (each_block_alone) return ::operator delete (data, std::align_val_t{alignment});
+  const std::lock_guard lock(mutex_);
+  free_[size_class(bytes)].push_back(data);
+}
+
+void* CachingAllocator::cut(std::size_t size) {
+  if (size > slab_left_) {
+    const std::size_t wanted = std::max(slab_bytes, (size + huge_page - 1) / huge_page * huge_page);
+    slab_ = map_slab(wanted);
+    slab_left_ = wanted;
+    reserved_bytes_ += wanted;
+  }
+  std::byte* block = slab_;
+  slab_ += size;
+  slab_left_ -= size;
+  return block;
+}
+
+}  // namespace skep::cpu

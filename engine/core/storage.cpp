@@ -1,0 +1,14 @@
+#include "engine/core/storage.h"
+
+#include "engine/backends/backend.h"
+
+namespace skep {
+
+Storage::Storage(std::size_t bytes, Device device)
+    : data_(static_cast<std::byte*>(backend(device).allocate(bytes))),
+      bytes_(bytes),
+      device_(device) {}
+
+Storage::~Storage() { backend(device_).release(data_, bytes_); }
+
+}  // namespace skep

@@ -1,0 +1,139 @@
+// Σ over rows of log Σ_j e^(x_j) - x_target. dx = dy (softmax(x) - onehot(target)). A row with
+// target -1 adds nothing and gets a zero gradient, even where its logits are NaN. The sum, not the
+// mean: the trainer divides once, by the tokens of all ranks and micro-batches.
+#include "engine/kernels/copy.h"
+#include "engine/kernels/reduce.h"
+#include "engine/kernels/rows.h"
+#include "engine/ops/apply.h"
+#include "engine/ops/ops.h"
+
+namespace skep {
+namespace {
+
+template <class T>
+struct LossRow {
+  Compute<T>* loss;
+  Compute<T>* log_sum_exp;
+  const T* logits;
+  const std::int32_t* targets;
+  std::int64_t columns, row_stride;
+
+  template <class Team>
+  HD void operator()(const Team& team, std::int64_t row) const {
+    using C = Compute<T>;
+    const T* x = logits + row * row_stride;
+    const std::int32_t target = targets[row];
+    if (target < 0) {
+      team.once([&] { loss[row] = log_sum_exp[row] = C(0); });
+      return;
+    }
+    const C top = team.template max<C>(columns, -static_cast<C>(INFINITY),
+                                       [&](std::int64_t i) { return static_cast<C>(x[i]); });
+    const C total = team.template sum<C>(
+        columns, [&](std::int64_t i) { return math::exp(static_cast<C>(x[i]) - top); });
+    const C lse = top + math::log(total);
+    team.once([&] {
+      log_sum_exp[row] = lse;
+      loss[row] = lse - static_cast<C>(x[target]);
+    });
+  }
+};
+
+template <class T>
+struct LossGradRow {
+  T* out;
+  const T* logits;
+  const Compute<T>* log_sum_exp;
+  const Compute<T>* grad_loss;  // one element
+  const std::int32_t* targets;
+  std::int64_t columns, row_stride;
+  Write write;
+
+  template <class Team>
+  HD void operator()(const Team& team, std::int64_t row) const {
+    using C = Compute<T>;
+    const T* x = logits + row * row_stride;
+    T* gx = out + row * columns;
+    const std::int32_t target = targets[row];
+    const C g = *grad_loss, lse = log_sum_exp[row];
+    if (target < 0) {
+      team.each(columns, [&](std::int64_t i) { detail::store(gx[i], C(0), write); });
+      return;
+    }
+    team.each(columns, [&](std::int64_t i) {
+      detail::store(gx[i], g * math::exp(static_cast<C>(x[i]) - lse), write);
+    });
+    team.once([&] { detail::store(gx[target], -g, Write::accumulate); });
+  }
+};
+
+Shape loss_shape(const Shape& logits, const Shape& targets) {
+  Shape rows;
+  for (int i = 0; i < logits.rank() - 1; ++i) rows.push_back(logits[i]);
+  check(logits.rank() >= 1 && rows == targets, "cross_entropy: targets {} do not fit logits {}",
+        targets, logits);
+  return {};
+}
+
+// (.., V) as rows (R, V) with adjacent columns: padded logits stay where they are.
+Tensor rows_of(const Tensor& t) {
+  const Shape flat{t.size(-1) ? t.numel() / t.size(-1) : 0, t.size(-1)};
+  const bool view = t.strides()[-1] == 1 && t.can_reshape(flat);
+  return view ? t.reshaped(flat) : contiguous(t).reshaped(flat);
+}
+
+void check_targets(const Tensor& targets, std::int64_t classes) {
+  const auto* target = targets.data<std::int32_t>();
+  for (std::int64_t i = 0; i < targets.numel(); ++i)
+    check(target[i] >= -1 && target[i] < classes,
+          "cross_entropy: target {} at position {} is outside {} classes", target[i], i, classes);
+}
+
+struct CrossEntropy final : Node {
+  Saved logits, targets, log_sum_exp;
+
+  Tensor forward(const Tensor& logits_in, const Tensor& targets_in) {
+    loss_shape(logits_in.shape(), targets_in.shape());
+    const Tensor x = rows_of(logits_in), list = contiguous(targets_in);
+    check_targets(list, x.size(1));
+    Tensor total;
+    with_float(x.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      using C = Compute<T>;
+      const Tensor loss = empty({x.size(0)}, DTypeOf<C>::value, x.device()), lse = empty_like(loss);
+      for_each_row(x.device(), x.size(0),
+                   LossRow<T>{loss.data<C>(), lse.data<C>(), x.data<T>(), list.data<std::int32_t>(),
+                              x.size(1), x.strides()[0]});
+      total = empty({}, DTypeOf<C>::value, x.device());
+      sum_to({total}, loss);
+      log_sum_exp = lse;
+    });
+    logits = x, targets = list;
+    return total;
+  }
+  void backward(std::span<const Tensor> grads, GradSink& sink) override {
+    const Tensor &x = logits.get(), &list = targets.get();
+    const Destination out = sink.slot(0);
+    with_float(x.dtype(), [&](auto zero) {
+      using T = decltype(zero);
+      using C = Compute<T>;
+      for_each_row(x.device(), x.size(0),
+                   LossGradRow<T>{out.tensor.data<T>(), x.data<T>(), log_sum_exp.get().data<C>(),
+                                  grads[0].data<C>(), list.data<std::int32_t>(), x.size(1),
+                                  x.strides()[0], out.write});
+    });
+  }
+};
+
+const OpEntry entry("cross_entropy",
+                    "y = sum over rows of (log sum e^x - x[target]), target -1 ignored",
+                    &cross_entropy, loss_shape, {normal({4, 7}), ids({4}, 7)},
+                    {{normal({2, 3, 5}), ids({2, 3}, 5)}});
+
+}  // namespace
+
+Tensor cross_entropy(const Tensor& logits, const Tensor& targets) {
+  return apply(entry, CrossEntropy{}, logits, targets);
+}
+
+}  // namespace skep

@@ -1,0 +1,72 @@
+#pragma once
+// The catalogue of ops. Each is one file of its own name: forward, gradient, shape rule and table
+// entry. Shapes: B batch, T tokens, C channels (width), H heads, D head size, V vocabulary.
+// Floating arguments of one op share one type; wrong shapes throw skep::Error.
+#include <cstdint>
+#include <vector>
+
+#include "engine/core/tensor.h"
+
+namespace skep {
+
+// Elementwise, with NumPy broadcasting.
+Tensor add(const Tensor& a, const Tensor& b);
+Tensor mul(const Tensor& a, const Tensor& b);
+Tensor scale(const Tensor& x, double factor);
+Tensor exp(const Tensor& x);
+Tensor tanh(const Tensor& x);
+Tensor gelu(const Tensor& x);  ///< tanh form, as GPT-2 has it
+Tensor cast(const Tensor& x, DType dtype);
+
+/// Zeroes each element with `probability` and scales the rest by 1/(1-probability). The mask is a
+/// function of (key, first_index + element index): give the same key and each sample's global
+/// position, and it does not depend on ranks or batch split.
+Tensor dropout(const Tensor& x, double probability, std::uint64_t key, std::uint64_t first_index);
+
+// Products.
+Tensor matmul(const Tensor& a,
+              const Tensor& b);  ///< (.., M, K) (.., K, N) -> (.., M, N), batch broadcast
+/// x Wᵀ + bias: (.., I), (O, I), (O) or undefined -> (.., O).
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias);
+
+// Rows: the last dimension.
+Tensor softmax(const Tensor& x);
+/// (x - mean) / sqrt(variance + eps) * gain + bias over (.., C); bias may be undefined.
+Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, double eps);
+
+// Reductions.
+Tensor sum(const Tensor& x);               ///< of all elements -> ()
+Tensor sum_dim(const Tensor& x, int dim);  ///< removes the dimension
+Tensor mean(const Tensor& x);
+Tensor mean_dim(const Tensor& x, int dim);
+
+// Layout: results are views where strides allow.
+Tensor reshape(const Tensor& x, const Shape& shape);  ///< copies when no view has this shape
+Tensor transpose(const Tensor& x, int a, int b);
+Tensor slice(const Tensor& x, int dim, std::int64_t begin, std::int64_t length);
+std::vector<Tensor> split(const Tensor& x, int dim, std::int64_t parts);  ///< equal parts
+
+// Transformers.
+/// Rows of table (V, C) at ids (..) int32 -> (.., C); an id outside [0, V) throws with its
+/// position.
+Tensor embedding(const Tensor& table, const Tensor& ids);
+
+struct AttentionOptions {
+  enum class Causal { no, yes } causal = Causal::yes;
+  double scale = 0;  ///< 0: 1 / sqrt(D)
+};
+/// softmax(scale Q Kᵀ) V over (B, T, H, D), (B, S, K, D), (B, S, K, Dv) -> (B, T, H, Dv). Causal:
+/// query i sees keys up to i + S - T. mask (T, S) int32, 1 = may look, or undefined; a row that may
+/// look nowhere gives 0. Query head h reads key head h / (H / K).
+Tensor attention(const Tensor& query, const Tensor& key, const Tensor& value, const Tensor& mask,
+                 const AttentionOptions& options);
+/// Causal self-attention on one packed tensor (B, T, 3·H·D), laid out [query | key | value], -> (B,
+/// T, H·D).
+Tensor packed_attention(const Tensor& qkv, std::int64_t heads);
+
+/// Sum of -log softmax(logits)[target] over the rows of (.., V) with target >= 0; rows with target
+/// -1 are ignored, whatever their logits hold. targets: int32 (..). The caller divides by the
+/// count.
+Tensor cross_entropy(const Tensor& logits, const Tensor& targets);
+
+}  // namespace skep
