@@ -61,10 +61,9 @@ void Tape::backward(const Tensor& loss, double seed) {
 
 std::string Tape::to_string() const {
   auto shapes = [](const std::vector<std::shared_ptr<GradSlot>>& slots) {
-    std::string text;
-    for (const auto& slot : slots)
-      text += (text.empty() ? "" : " ") + (slot ? skep::to_string(slot->shape) : "-");
-    return text;
+    std::vector<std::string> list;
+    for (const auto& slot : slots) list.push_back(slot ? skep::to_string(slot->shape) : "-");
+    return fmt::format("{}", fmt::join(list, " "));
   };
   std::string text;
   for (std::size_t i = 0; i < nodes_.size(); ++i)

@@ -115,4 +115,27 @@ void elementwise(const Destination& out, const F& f, const In&... in) {
   out.tensor.storage()->bump_version();
 }
 
+#ifdef __CUDACC__
+template <class F>
+__global__ void index_kernel(std::int64_t n, F f) {
+  const std::int64_t i = blockIdx.x * std::int64_t{blockDim.x} + threadIdx.x;
+  if (i < n) f(i);
+}
+#endif
+
+/// f(i) for i in [0, n), in any order: for loops over flat spans that write several of them.
+template <class F>
+void for_each_index(Device device, std::int64_t n, const F& f) {
+  if (device.kind == Device::Kind::cpu) {
+#pragma GCC ivdep
+    for (std::int64_t i = 0; i < n; ++i) f(i);
+    return;
+  }
+#ifdef __CUDACC__
+  launch(index_kernel<F>, (n + 255) / 256, 256, n, f);
+#else
+  fail(ErrorKind::bug, "for_each_index: tensor on a GPU, but this binary was built without CUDA");
+#endif
+}
+
 }  // namespace skep

@@ -1,14 +1,7 @@
 #include "model/hf/safetensors.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
 
 #include "engine/core/error.h"
 #include "model/hf/safetensors_header.h"
@@ -54,40 +47,15 @@ std::optional<StoredType> find_stored_type(std::string_view name) {
   return {};
 }
 
-MappedFile::MappedFile(const std::filesystem::path& path) {
-  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0)
-    fail(ErrorKind::data, "{}: cannot be opened: {}", path.string(), std::strerror(errno));
-  struct stat status = {};
-  const bool regular = fstat(file, &status) == 0 && S_ISREG(status.st_mode);
-  void* start = nullptr;
-  int map_error = 0;
-  if (regular && status.st_size > 0) {  // an empty mapping is an error of its own
-    start = mmap(nullptr, status.st_size, PROT_READ, MAP_PRIVATE, file, 0);
-    map_error = start == MAP_FAILED ? errno : 0;
-  }
-  close(file);  // the mapping outlives the descriptor; nothing was written through it
-  if (!regular) fail(ErrorKind::data, "{}: not a regular file", path.string());
-  if (map_error != 0) {
-    fail(ErrorKind::data, "{}: cannot be mapped: {}", path.string(), std::strerror(map_error));
-  }
-  if (start)
-    bytes_ = {static_cast<const std::byte*>(start), static_cast<std::size_t>(status.st_size)};
-}
-
-MappedFile::~MappedFile() {
-  if (!bytes_.empty()) munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
-}
-
-SafetensorsFile::SafetensorsFile(std::filesystem::path path, MappedFile file)
-    : path_(std::move(path)), file_(std::move(file)) {
-  SafetensorsHeader header = parse_safetensors(file_.bytes(), path_);
+SafetensorsFile::SafetensorsFile(std::filesystem::path path)
+    : path_(std::move(path)), file_(std::make_unique<MappedFile>(path_.string())) {
+  SafetensorsHeader header = parse_safetensors(file_->bytes(), path_);
   tensors_ = std::move(header.tensors);
   metadata_ = std::move(header.metadata);
 }
 
 SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
-  return SafetensorsFile(path, MappedFile(path));
+  return SafetensorsFile(path);
 }
 
 const StoredTensor* SafetensorsFile::find(std::string_view name) const {

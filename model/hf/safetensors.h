@@ -6,12 +6,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
+
+#include "engine/core/files.h"
 
 namespace skep {
 
@@ -52,23 +54,6 @@ struct StoredTensor {
 
 using Metadata = std::map<std::string, std::string>;
 
-/// The bytes of a file, mapped read-only: pages are read when touched.
-class MappedFile {
- public:
-  /// Error(data) when the path is not a readable regular file.
-  explicit MappedFile(const std::filesystem::path& path);
-  MappedFile(MappedFile&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
-  MappedFile& operator=(MappedFile&& other) noexcept {
-    std::swap(bytes_, other.bytes_);
-    return *this;
-  }
-  ~MappedFile();
-  std::span<const std::byte> bytes() const { return bytes_; }
-
- private:
-  std::span<const std::byte> bytes_;
-};
-
 /// An open, fully checked safetensors file. Spans into it live as long as it does.
 class SafetensorsFile {
  public:
@@ -84,10 +69,10 @@ class SafetensorsFile {
   const Metadata& metadata() const { return metadata_; }
 
  private:
-  SafetensorsFile(std::filesystem::path path, MappedFile file);
+  explicit SafetensorsFile(std::filesystem::path path);
 
   std::filesystem::path path_;
-  MappedFile file_;
+  std::unique_ptr<MappedFile> file_;  // behind a pointer: spans stay valid when this moves
   std::vector<StoredTensor> tensors_;
   Metadata metadata_;
 };

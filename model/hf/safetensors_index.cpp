@@ -12,9 +12,8 @@ using nlohmann::json;
 
 /// Parses an index, refusing a tensor listed twice (a document would silently keep the last).
 json parse_index(const std::filesystem::path& path) {
-  const MappedFile file(path);
-  const std::string_view text(reinterpret_cast<const char*>(file.bytes().data()),
-                              file.bytes().size());
+  const MappedFile file(path.string());
+  const std::string_view text = file.text();
   std::string section;
   std::map<std::string, int> listed;
   const auto watch = [&](int depth, json::parse_event_t event, json& value) {

@@ -1,12 +1,7 @@
 // Writes safetensors files. A checkpoint half written is worse than none, so the bytes go to a
 // temporary file that takes the final name only after the disk has confirmed all of them.
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <cerrno>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <tuple>
 
@@ -17,58 +12,6 @@
 
 namespace skep {
 namespace {
-
-/// A new file that appears under its name when finish() succeeds, and otherwise leaves no trace.
-class ReplacingFile {
- public:
-  explicit ReplacingFile(const std::filesystem::path& path)
-      : path_(path), temporary_(path.string() + ".tmp") {
-    file_ = ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    require(file_ >= 0, "created");
-  }
-  ReplacingFile(const ReplacingFile&) = delete;
-  ReplacingFile& operator=(const ReplacingFile&) = delete;
-  ~ReplacingFile() {
-    if (file_ >= 0) close(file_);
-    if (!finished_) unlink(temporary_.c_str());
-  }
-
-  void write(std::span<const std::byte> bytes) {
-    while (!bytes.empty()) {
-      const ssize_t written = ::write(file_, bytes.data(), bytes.size());
-      if (written < 0 && errno == EINTR) continue;
-      require(written > 0, "written");
-      bytes = bytes.subspan(static_cast<std::size_t>(written));
-    }
-  }
-
-  void finish() {
-    require(fsync(file_) == 0, "flushed to disk");
-    require(close(std::exchange(file_, -1)) == 0, "closed");
-    require(std::rename(temporary_.c_str(), path_.c_str()) == 0, "given its final name");
-    finished_ = true;
-    sync_folder();
-  }
-
- private:
-  /// The new name itself is only safe once its folder is on disk.
-  void sync_folder() {
-    const auto folder = path_.has_parent_path() ? path_.parent_path() : std::filesystem::path(".");
-    file_ = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    require(file_ >= 0 && fsync(file_) == 0, "made durable in its folder");
-    require(close(std::exchange(file_, -1)) == 0, "made durable in its folder");
-  }
-
-  void require(bool done, std::string_view what) const {
-    if (done) return;
-    fail(ErrorKind::storage, "{}: could not be {}: {}", path_.string(), what, std::strerror(errno));
-  }
-
-  std::filesystem::path path_;
-  std::filesystem::path temporary_;
-  int file_ = -1;
-  bool finished_ = false;
-};
 
 void check_writable(const std::filesystem::path& path, const std::vector<StoredTensor>& tensors) {
   std::vector<std::string_view> names;
@@ -137,11 +80,11 @@ void write_safetensors(const std::filesystem::path& path, std::vector<StoredTens
   std::array<std::byte, 8> length;
   for (std::size_t i = 0; i < 8; ++i) length[i] = static_cast<std::byte>(text.size() >> (8 * i));
 
-  ReplacingFile file(path);
+  AtomicFile file(path.string());
   file.write(length);
   file.write(std::as_bytes(std::span(text)));
   for (const StoredTensor& tensor : tensors) file.write(tensor.data);
-  file.finish();
+  file.commit();
 }
 
 }  // namespace skep

@@ -1,0 +1,67 @@
+// SGD with momentum and decoupled weight decay.
+#include "engine/kernels/copy.h"
+#include "engine/optim/optimizer.h"
+
+namespace skep {
+namespace {
+
+template <class T>
+struct SgdStep {
+  T *value, *velocity;
+  const T* grad;
+  T momentum, keep, rate, factor;
+
+  HD void operator()(std::int64_t i) const {
+    const T m = momentum * velocity[i] + grad[i] * factor;
+    velocity[i] = m;
+    value[i] = value[i] * keep - rate * m;
+  }
+};
+
+class Sgd final : public Optimizer {
+ public:
+  Sgd(const OptimizerSettings& settings, const Tensor& like)
+      : settings_(settings), velocity_(zeros(like.shape(), like.dtype(), like.device())) {}
+
+  void update(const Tensor& values, const Tensor& grads, std::span<const FlatRange> ranges,
+              double lr, double gradient_factor) override {
+    ++updates_;
+    for (const FlatRange& range : ranges) {
+      if (values.dtype() == DType::f64) {
+        step<double>(values, grads, range, lr, gradient_factor);
+      } else {
+        step<float>(values, grads, range, lr, gradient_factor);
+      }
+    }
+    values.storage()->bump_version();
+  }
+  void archive(Archive& archive) override {
+    archive.field("updates", updates_);
+    archive.field("velocity", velocity_);
+  }
+  std::int64_t updates() const override { return updates_; }
+
+ private:
+  template <class T>
+  void step(const Tensor& values, const Tensor& grads, const FlatRange& range, double lr,
+            double factor) const {
+    const double decay = range.decay == FlatRange::Decay::yes ? settings_.weight_decay : 0;
+    const SgdStep<T> body{values.data<T>() + range.begin, velocity_.data<T>() + range.begin,
+                          grads.data<T>() + range.begin,  static_cast<T>(settings_.beta1),
+                          static_cast<T>(1 - lr * decay), static_cast<T>(lr),
+                          static_cast<T>(factor)};
+    for_each_index(values.device(), range.end - range.begin, body);
+  }
+
+  OptimizerSettings settings_;
+  std::int64_t updates_ = 0;
+  Tensor velocity_;
+};
+
+}  // namespace
+
+std::unique_ptr<Optimizer> make_sgd(const OptimizerSettings& settings, const Tensor& like) {
+  return std::make_unique<Sgd>(settings, like);
+}
+
+}  // namespace skep

@@ -1,0 +1,108 @@
+#include "model/gpt2.h"
+
+#include <cmath>
+#include <numeric>
+
+#include "engine/ops/ops.h"
+
+namespace skep {
+namespace {
+
+constexpr double weight_deviation = 0.02;
+
+Linear::Bias bias_of(const ModelConfig& c) { return c.bias ? Linear::Bias::yes : Linear::Bias::no; }
+Init residual_init(const ModelConfig& c) {
+  return normal_init(weight_deviation / std::sqrt(2.0 * static_cast<double>(c.layers)));
+}
+Init table_init(std::int64_t rows) {
+  Init init = normal_init(weight_deviation);
+  init.rows = rows;
+  return init;
+}
+
+Tensor position_ids(std::int64_t begin, std::int64_t count) {
+  std::vector<std::int32_t> ids(count);
+  std::iota(ids.begin(), ids.end(), static_cast<std::int32_t>(begin));
+  return tensor_of(ids, {count});
+}
+
+}  // namespace
+
+Gpt2Attention::Gpt2Attention(const ModelConfig& c, std::int64_t layer)
+    : heads_(c.heads),
+      layer_(layer),
+      context_(c.context),
+      qkv_(child<Linear>("qkv", c.width, 3 * c.width, bias_of(c), normal_init(weight_deviation))),
+      out_(child<Linear>("out", c.width, c.width, bias_of(c), residual_init(c))) {}
+
+Tensor Gpt2Attention::forward(const Tensor& x, const Pass& pass) {
+  const Tensor qkv = qkv_(x, pass);  // (B, T, 3C)
+  const Tensor y =
+      pass.cache ? look_back(qkv, *pass.cache) : packed_attention(qkv, heads_);  // (B, T, C)
+  return out_(y, pass);
+}
+
+Tensor Gpt2Attention::look_back(const Tensor& qkv, KvCache& cache) const {
+  const std::int64_t batch = qkv.size(0), time = qkv.size(1), width = qkv.size(2) / 3;
+  const auto parts = split(qkv, -1, 3);
+  auto as_heads = [&](const Tensor& t) {
+    return reshape(t, {batch, time, heads_, width / heads_});
+  };
+  const KvCache::Pair seen = cache.append(layer_, as_heads(parts[1]), as_heads(parts[2]), context_);
+  return reshape(attention(as_heads(parts[0]), seen.key, seen.value, {}, {}), {batch, time, width});
+}
+
+Gpt2Mlp::Gpt2Mlp(const ModelConfig& c)
+    : up_(child<Linear>("up", c.width, 4 * c.width, bias_of(c), normal_init(weight_deviation))),
+      down_(child<Linear>("down", 4 * c.width, c.width, bias_of(c), residual_init(c))) {}
+
+Tensor Gpt2Mlp::forward(const Tensor& x, const Pass& pass) {
+  return down_(gelu(up_(x, pass)), pass);
+}
+
+Gpt2Block::Gpt2Block(const ModelConfig& c, std::int64_t layer)
+    : norm_1_(child<LayerNorm>("norm_1", c.width, bias_of(c))),
+      attention_(child<Gpt2Attention>("attention", c, layer)),
+      dropout_1_(child<Dropout>("dropout_1", c.dropout)),
+      norm_2_(child<LayerNorm>("norm_2", c.width, bias_of(c))),
+      mlp_(child<Gpt2Mlp>("mlp", c)),
+      dropout_2_(child<Dropout>("dropout_2", c.dropout)) {}
+
+Tensor Gpt2Block::forward(const Tensor& x, const Pass& pass) {
+  const Tensor h = add(x, dropout_1_(attention_(norm_1_(x, pass), pass), pass));
+  return add(h, dropout_2_(mlp_(norm_2_(h, pass), pass), pass));
+}
+
+Gpt2::Gpt2(const ModelConfig& c)
+    : LanguageModel(c),
+      tokens_(child<Embedding>("token_embedding", c.padded_vocab, c.width, table_init(c.vocab))),
+      positions_(child<Embedding>("position_embedding", c.context, c.width,
+                                  normal_init(weight_deviation))),
+      dropout_(child<Dropout>("dropout", c.dropout)),
+      blocks_([&] {
+        std::vector<Gpt2Block*> blocks;
+        for (std::int64_t i = 0; i < c.layers; ++i)
+          blocks.push_back(&child<Gpt2Block>("blocks." + std::to_string(i), c, i));
+        return blocks;
+      }()),
+      norm_(child<LayerNorm>("final_norm", c.width, bias_of(c))) {
+  if (!c.tied)
+    head_ = &child<Linear>("head", c.width, c.padded_vocab, Linear::Bias::no, table_init(c.vocab));
+}
+
+Tensor Gpt2::forward(const Tensor& tokens, const Pass& pass) {
+  const std::int64_t seen = pass.cache ? pass.cache->length() : 0, time = tokens.size(1);
+  check(seen + time <= config().context, "gpt2: {} positions, but the context is {}", seen + time,
+        config().context);
+  Tensor x = add(tokens_(tokens, pass), positions_(position_ids(seen, time), pass));  // (B, T, C)
+  x = dropout_(x, pass);
+  for (Gpt2Block* block : blocks_) x = (*block)(x, pass);
+  x = norm_(x, pass);
+  if (pass.cache) pass.cache->advance(time);
+  const Tensor logits =
+      head_ ? (*head_)(x, pass) : linear(x, tokens_.weight(), {});  // (B, T, padded V)
+  // Padding rows carry no probability: they are not among the logits at all.
+  return config().padded_vocab == config().vocab ? logits : slice(logits, -1, 0, config().vocab);
+}
+
+}  // namespace skep

@@ -1,0 +1,176 @@
+#include "model/hf/model_folder.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "engine/core/files.h"
+#include "engine/kernels/copy.h"
+#include "model/hf/config_json.h"
+#include "model/hf/gpt2_names.h"
+#include "model/hf/safetensors.h"
+#include "model/hf/safetensors_index.h"
+
+namespace skep {
+namespace {
+
+constexpr std::string_view prefix = "transformer.";
+bool is_head(std::string_view name) { return name == "lm_head.weight"; }
+bool is_bias(std::string_view name) {
+  return name.size() > 5 && name.substr(name.size() - 5) == ".bias";
+}
+
+std::string stored_name(const std::string& hf) {
+  return is_head(hf) ? hf : std::string(prefix) + hf;
+}
+
+// The elements as they are stored: padding rows cut, Conv1D weights transposed, fp32, adjacent.
+Tensor as_stored(const ParameterStore::Entry& entry, const HfName& hf, const ModelConfig& config) {
+  Tensor t = entry.value;
+  t.set_slot(nullptr);
+  if (t.rank() == 2 && t.size(0) == config.padded_vocab &&
+      (hf.name == "wte.weight" || is_head(hf.name)))
+    t = t.sliced(0, 0, config.vocab);
+  if (hf.layout == HfName::Layout::transposed) t = t.transposed(0, 1);
+  return converted(contiguous(t), DType::f32);
+}
+
+StoredTensor stored(const std::string& name, const Tensor& t) {
+  return {name,
+          StoredType::f32,
+          {t.shape().begin(), t.shape().end()},
+          {static_cast<const std::byte*>(t.raw()), t.bytes()}};
+}
+
+// A model without biases is a GPT-2 with zero biases: so written, other programs load it unchanged.
+void add_zero_biases(std::vector<StoredTensor>& list, std::vector<Tensor>& keep) {
+  std::vector<StoredTensor> biases;
+  for (const StoredTensor& t : list) {
+    const std::string_view name = t.name;
+    if (name.find("wte") != name.npos || name.find("wpe") != name.npos || is_head(name)) continue;
+    keep.push_back(zeros({t.shape.back()}));
+    biases.push_back(stored(t.name.substr(0, t.name.size() - 6) + "bias", keep.back()));
+  }
+  list.insert(list.end(), biases.begin(), biases.end());
+}
+
+// Stored elements in `dtype`, whatever floating type the file has.
+Tensor read_elements(const StoredTensor& t, const std::string& folder) {
+  auto as = [&](DType dtype) {
+    Shape shape;
+    for (std::int64_t n : t.shape) shape.push_back(n);
+    Tensor out = empty(shape, dtype);
+    std::copy(t.data.begin(), t.data.end(), static_cast<std::byte*>(out.raw()));
+    return out;
+  };
+  switch (t.type) {
+    case StoredType::f32:
+      return as(DType::f32);
+    case StoredType::f64:
+      return as(DType::f64);
+    case StoredType::bf16:
+      return as(DType::bf16);
+    case StoredType::f16:
+      return as(DType::f16);
+    default:
+      break;
+  }
+  fail(ErrorKind::data, "{}: tensor {} has type {}; weights are F32, F64, BF16 or F16", folder,
+       t.name, stored_type_name(t.type));
+}
+
+class WeightReader {
+ public:
+  WeightReader(const std::string& folder, const ModelConfig& config)
+      : folder_(folder), file_(SafetensorsFolder::open(folder)), config_(config) {}
+
+  void read(const ParameterStore::Entry& entry) {
+    const HfName hf = gpt2_hf_name(entry.path);
+    const StoredTensor* t = find(hf.name);
+    if (!t) fail(ErrorKind::data, "{}: tensor {} is missing", folder_, stored_name(hf.name));
+    used_.insert(t->name);
+    Tensor into = entry.value;
+    into.set_slot(nullptr);
+    if (hf.name == "wte.weight" || is_head(hf.name)) {
+      fill(into, 0);
+      into = into.sliced(0, 0, config_.vocab);
+    }
+    if (hf.layout == HfName::Layout::transposed) into = into.transposed(0, 1);
+    if (!std::equal(t->shape.begin(), t->shape.end(), into.shape().begin(), into.shape().end()))
+      fail(ErrorKind::data, "{}: tensor {} has shape ({}), the configuration asks for {}", folder_,
+           t->name, fmt::join(t->shape, ", "), into.shape());
+    copy(into, read_elements(*t, folder_));
+  }
+  // What is left must be known to hold nothing of the model.
+  void check_rest() const {
+    for (const auto& [name, t] : file_.tensors()) {
+      if (used_.count(name) || is_gpt2_buffer(name) || (is_head(name) && config_.tied)) continue;
+      if (!config_.bias && is_bias(name) && all_zero(*t)) continue;
+      fail(ErrorKind::data, "{}: tensor {} has no place in this model", folder_, name);
+    }
+  }
+
+ private:
+  const StoredTensor* find(const std::string& hf) const {
+    const StoredTensor* t = file_.find(stored_name(hf));
+    return t ? t : file_.find(hf);
+  }
+  bool all_zero(const StoredTensor& t) const {
+    for (double x : to_doubles(read_elements(t, folder_)))
+      if (x != 0) return false;
+    return true;
+  }
+
+  std::string folder_;
+  SafetensorsFolder file_;
+  ModelConfig config_;
+  std::set<std::string, std::less<>> used_;
+};
+
+}  // namespace
+
+void save_model(const std::string& folder, const ModelConfig& config,
+                const ParameterStore& parameters) {
+  std::vector<Tensor> keep;
+  std::vector<StoredTensor> list;
+  keep.reserve(2 * parameters.list().size());
+  for (const ParameterStore::Entry& entry : parameters.list()) {
+    const HfName hf = gpt2_hf_name(entry.path);
+    keep.push_back(as_stored(entry, hf, config));
+    list.push_back(stored(stored_name(hf.name), keep.back()));
+  }
+  if (!config.bias) add_zero_biases(list, keep);
+  write_safetensors(folder + "/model.safetensors", list, {{"format", "pt"}});
+  write_file(folder + "/config.json", to_config_json(config));
+}
+
+std::string find_model_folder(const std::string& given) {
+  for (const std::string& folder : {given, given + "/model"})
+    if (std::filesystem::exists(folder + "/config.json")) return folder;
+  fail(ErrorKind::data,
+       "{}: no model here (a folder with config.json and model.safetensors is needed)", given);
+}
+
+ModelConfig read_model_config(const std::string& folder) {
+  const std::string path = folder + "/config.json";
+  return parse_config_json(read_file(path), path);
+}
+
+void load_weights(const std::string& folder, const ModelConfig& config,
+                  const ParameterStore& parameters) {
+  WeightReader reader(folder, config);
+  for (const ParameterStore::Entry& entry : parameters.list()) reader.read(entry);
+  reader.check_rest();
+  parameters.values().storage()->bump_version();
+}
+
+LoadedModel open_model(const std::string& folder) {
+  const ModelConfig config = read_model_config(folder);
+  LoadedModel loaded;
+  loaded.model = make_model(config);
+  loaded.parameters = std::make_unique<ParameterStore>(*loaded.model, 0);
+  load_weights(folder, config, *loaded.parameters);
+  return loaded;
+}
+
+}  // namespace skep

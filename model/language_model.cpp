@@ -1,0 +1,17 @@
+#include "model/language_model.h"
+
+#include "engine/core/error.h"
+#include "model/gpt2.h"
+
+namespace skep {
+
+std::unique_ptr<LanguageModel> make_model(const ModelConfig& config) {
+  if (config.arch != "gpt2")
+    fail(ErrorKind::usage, "model.arch \"{}\" is not known; known: gpt2", config.arch);
+  if (config.heads < 1 || config.width % config.heads != 0)
+    fail(ErrorKind::usage, "model.width {} is not a multiple of model.heads {}", config.width,
+         config.heads);
+  return std::make_unique<Gpt2>(config);
+}
+
+}  // namespace skep

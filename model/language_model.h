@@ -1,0 +1,26 @@
+#pragma once
+// What every architecture here offers: token ids in, logits out, generation with a cache.
+#include <memory>
+
+#include "model/kv_cache.h"
+#include "model/model_config.h"
+#include "model/module.h"
+
+namespace skep {
+
+class LanguageModel : public Module {
+ public:
+  explicit LanguageModel(const ModelConfig& config) : config_(config) {}
+  // operator(): (B, T) int32 -> logits (B, T, V)
+
+  const ModelConfig& config() const { return config_; }
+  std::unique_ptr<KvCache> make_cache() const { return std::make_unique<KvCache>(config_.layers); }
+
+ private:
+  ModelConfig config_;
+};
+
+/// The model a configuration names; Error(usage) for an unknown arch or sizes that do not fit.
+std::unique_ptr<LanguageModel> make_model(const ModelConfig& config);
+
+}  // namespace skep

@@ -1,0 +1,12 @@
+#include "model/layers/embedding.h"
+
+#include "engine/ops/ops.h"
+
+namespace skep {
+
+Embedding::Embedding(std::int64_t count, std::int64_t width, const Init& init)
+    : weight_(parameter("weight", {count, width}, init)) {}
+
+Tensor Embedding::forward(const Tensor& ids, const Pass&) { return embedding(weight_, ids); }
+
+}  // namespace skep

@@ -1,0 +1,64 @@
+#include "model/module.h"
+
+#include "engine/autograd/grad_slot.h"
+
+namespace skep {
+namespace {
+
+std::string join(const std::string& a, const std::string& b) {
+  return a.empty() ? b : b.empty() ? a : a + "." + b;
+}
+
+// Calls the probe when the gradient of `out` is complete, after whoever waited for it before.
+void watch_gradient(const Tensor& out, std::shared_ptr<const Probe> probe,
+                    const std::string& path) {
+  if (!probe->backward || !out.wants_grad()) return;
+  auto earlier = std::move(out.slot()->on_ready);
+  out.slot()->on_ready = [earlier = std::move(earlier), probe = std::move(probe),
+                          path](const GradSlot& slot) {
+    if (earlier) earlier(slot);
+    probe->backward(path, slot.value);
+  };
+}
+
+}  // namespace
+
+Tensor Module::operator()(const Tensor& x, const Pass& pass) {
+  const Tensor out = forward(x, pass);
+  for (const auto& probe : probes_) {
+    if (probe->forward) probe->forward(path_, x, out);
+    watch_gradient(out, probe, path_);
+  }
+  return out;
+}
+
+void Module::visit(const std::function<void(Module&)>& f) {
+  f(*this);
+  for (auto& child : children_) child->visit(f);
+}
+
+std::vector<Parameter*> Module::parameters() {
+  std::vector<Parameter*> all;
+  visit([&](Module& m) {
+    for (auto& p : m.parameters_) all.push_back(p.get());
+  });
+  return all;
+}
+
+void Module::attach(std::shared_ptr<const Probe> probe) {
+  visit([&](Module& m) { m.probes_.push_back(probe); });
+}
+
+const Tensor& Module::parameter(const std::string& name, const Shape& shape, const Init& init) {
+  parameters_.push_back(std::make_unique<Parameter>(Parameter{join(path_, name), shape, init, {}}));
+  return parameters_.back()->value;
+}
+
+void Module::prepend(const std::string& name) {
+  visit([&](Module& m) {
+    m.path_ = join(name, m.path_);
+    for (auto& p : m.parameters_) p->path = join(name, p->path);
+  });
+}
+
+}  // namespace skep

@@ -1,0 +1,52 @@
+#pragma once
+// All parameters of a model in one flat block, all gradients in another of the same layout. Sync,
+// clipping, optimizers and checkpoints are loops over these. Each parameter starts on a 64-byte
+// boundary; the gaps are zero and stay zero.
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "engine/optim/optimizer.h"
+#include "model/module.h"
+
+namespace skep {
+
+class ParameterStore {
+ public:
+  /// Where one parameter lies in the flat blocks. Counts are of elements.
+  struct Entry {
+    std::string path;
+    Shape shape;
+    std::int64_t begin = 0, end = 0;
+    Tensor value, grad;  ///< views of the blocks, in the parameter's shape
+  };
+
+  /// Gives every parameter below `root` its memory and its first value. dtype: fp32, or fp64 for
+  /// checks.
+  ParameterStore(Module& root, std::uint64_t seed, DType dtype = DType::f32);
+
+  const Tensor& values() const { return values_; }
+  const Tensor& grads() const { return grads_; }
+  const std::vector<Entry>& list() const { return entries_; }
+  /// The entry of a path; throws Error(bug) when there is none.
+  const Entry& at(std::string_view path) const;
+  std::int64_t size() const { return values_.numel(); }  ///< with gaps
+  std::int64_t parameter_count() const;                  ///< without
+
+  /// Ranges by decay rule (two or more dimensions decay), neighbours merged.
+  const std::vector<FlatRange>& decay_ranges() const { return decay_ranges_; }
+
+  /// Before the first backward of an update: every gradient is empty again. Costs no pass.
+  void clear_gradients();
+  /// After the last: zeroes what nobody wrote, and returns the paths concerned.
+  std::vector<std::string> zero_unwritten();
+  /// f(index into list()) once per parameter per backward, as soon as its gradient is complete.
+  void on_gradient_ready(std::function<void(std::size_t)> f);
+
+ private:
+  Tensor values_, grads_;
+  std::vector<Entry> entries_;
+  std::vector<FlatRange> decay_ranges_;
+};
+
+}  // namespace skep
