@@ -249,6 +249,7 @@ TEST_CASE("config: garbage never crashes the parser") {
       read_toml(config, text, "fuzz");
     } catch (const Error& error) {
       RC_ASSERT(error.kind() == ErrorKind::usage);
+      RC_ASSERT(std::string(error.what()).find('\n') == std::string::npos);
     }
   });
 }

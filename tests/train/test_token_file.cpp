@@ -134,6 +134,7 @@ TEST_CASE("token file: random bytes never crash the reader") {
       RC_ASSERT(all_ids(file.tokens).size() == static_cast<std::size_t>(file.tokens.size()));
     } catch (const Error& error) {
       RC_ASSERT(error.kind() == ErrorKind::data);
+      RC_ASSERT(std::string(error.what()).find('\n') == std::string::npos);
     }
   });
 }

@@ -228,6 +228,7 @@ TEST_CASE("load_tokenizer: deep nesting and random damage never crash") {
       RC_ASSERT(tokenizer->vocab_size() > 0);
     } catch (const Error& error) {
       RC_ASSERT(error.kind() == ErrorKind::data);
+      RC_ASSERT(std::string(error.what()).find('\n') == std::string::npos);
     }
   });
 }
