@@ -1,0 +1,127 @@
+#pragma once
+// What a run is told: every key of the configuration with its default, and the functions that read
+// it (defaults < file < command line), print it and check it. What is known about a key (its name,
+// allowed values, help) stands once, in config_table.cpp. All errors here are Error(usage).
+#include <cstdint>
+#include <string>
+
+namespace skep {
+
+struct RunConfig {
+  std::string dir;
+  std::string name = "run";
+  std::int64_t seed = 1337;
+  std::int64_t steps = 1000;
+  std::int64_t log_every = 10;
+  std::int64_t eval_every = 250;
+  std::int64_t eval_batches = 0;
+  std::string resume = "none";
+  std::string progress = "auto";
+  std::int64_t threads = 0;
+};
+
+struct ModelConfig {
+  std::string arch = "gpt2";
+  std::int64_t layers = 4;
+  std::int64_t heads = 4;
+  std::int64_t width = 128;
+  std::int64_t context = 64;
+  std::int64_t vocab = 0;
+  double dropout = 0;
+  bool bias = true;
+  bool tied = true;
+};
+
+struct DataConfig {
+  std::string train;
+  std::string val;
+  double val_fraction = 0.1;
+  std::string tokenizer = "byte";
+};
+
+struct BatchConfig {
+  std::int64_t global_batch = 12;
+  std::int64_t micro_batch = 0;
+};
+
+struct OptimConfig {
+  std::string kind = "adamw";
+  double lr = 1e-3;
+  double min_lr = 0;
+  double beta1 = 0.9;
+  double beta2 = 0.99;
+  double eps = 1e-8;
+  double weight_decay = 0.1;
+  double max_norm = 1.0;
+};
+
+struct ScheduleConfig {
+  std::string kind = "constant";
+  std::int64_t warmup = 0;
+  std::int64_t decay_steps = 0;
+};
+
+struct CommConfig {
+  std::string topology = "ring";
+  std::int64_t hash_every = 100;
+};
+
+struct CheckpointConfig {
+  std::int64_t every = 0;
+  std::int64_t keep = 3;
+  std::string dir;
+};
+
+struct Config {
+  RunConfig run;
+  ModelConfig model;
+  DataConfig data;
+  BatchConfig batch;
+  OptimConfig optim;
+  ScheduleConfig schedule;
+  CommConfig comm;
+  CheckpointConfig checkpoint;
+};
+
+/// What the command line asks for.
+enum class Action { train, help, print_config, version };
+
+struct ParsedCommand {
+  Config config;
+  Action action = Action::train;
+  std::string text;  ///< what to print when the action is not `train`
+};
+
+/// Reads `[--config FILE.toml] [--SECTION.KEY VALUE …]`; the last of repeated flags wins.
+/// Every single value is checked against the table; `validate` checks them together.
+ParsedCommand parse_command_line(int argc, const char* const* argv);
+
+/// Overwrites the keys that the TOML text names; `file_name` is for messages ("NAME:LINE: …").
+void read_toml(Config& config, const std::string& text, const std::string& file_name);
+
+/// Commented TOML of every key; read_toml gives the same Config back.
+std::string print_config(const Config& config);
+
+/// Checks what no single key can tell: sizes that must divide, keys that exclude each other.
+void validate(const Config& config, std::int64_t ranks);
+
+/// How one global batch is cut: every rank runs `accumulation` micro-batches of `micro_batch`
+/// sequences before the optimizer moves once.
+struct BatchSplit {
+  std::int64_t ranks;
+  std::int64_t micro_batch;
+  std::int64_t accumulation;
+
+  std::int64_t global_batch() const { return ranks * micro_batch * accumulation; }
+  std::string describe() const;  ///< "12 sequences = 2 ranks x 1 micro-batch x 6"
+};
+
+/// The split of batch.global_batch; an error naming the nearest sizes when it does not divide.
+BatchSplit split_batch(const BatchConfig& batch, std::int64_t ranks);
+
+/// Folders and numbers whose default depends on other keys.
+std::string run_directory(const Config& config);
+std::string checkpoint_directory(const Config& config);
+std::int64_t decay_steps(const Config& config);
+
+}  // namespace skep

@@ -1,0 +1,76 @@
+// Checks across keys, and the numbers that follow from several of them.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "engine/core/error.h"
+#include "train/config.h"
+
+namespace skep {
+namespace {
+
+/// "8 and 16", or "16" alone: the multiples of `unit` around a size that is not one.
+std::string nearest_multiples(std::int64_t size, std::int64_t unit) {
+  const std::int64_t below = size / unit * unit;
+  if (below == 0) return fmt::format("{}", unit);
+  return fmt::format("{} and {}", below, below + unit);
+}
+
+void check_model(const ModelConfig& model) {
+  if (model.width % model.heads != 0)
+    fail(ErrorKind::usage,
+         "model.heads {} does not divide model.width {}; the nearest widths that do are {}",
+         model.heads, model.width, nearest_multiples(model.width, model.heads));
+}
+
+void check_schedule(const Config& config) {
+  if (config.schedule.kind != "constant" && config.optim.min_lr > config.optim.lr)
+    fail(ErrorKind::usage, "optim.min_lr {} is larger than optim.lr {}: a decay would rise",
+         config.optim.min_lr, config.optim.lr);
+}
+
+}  // namespace
+
+void validate(const Config& config, std::int64_t ranks) {
+  if (config.data.train.empty())
+    fail(ErrorKind::usage,
+         "no training data: give --data.train FILE (a text, or a .bin file of tokens)");
+  check_model(config.model);
+  check_schedule(config);
+  split_batch(config.batch, ranks);
+}
+
+BatchSplit split_batch(const BatchConfig& batch, std::int64_t ranks) {
+  check(ranks >= 1, "split_batch: {} ranks", ranks);
+  if (batch.global_batch % ranks != 0)
+    fail(ErrorKind::usage,
+         "batch.global_batch {} does not divide among {} ranks; the nearest sizes that do are {}",
+         batch.global_batch, ranks, nearest_multiples(batch.global_batch, ranks));
+  const std::int64_t share = batch.global_batch / ranks;
+  const std::int64_t micro_batch = batch.micro_batch == 0 ? share : batch.micro_batch;
+  if (share % micro_batch != 0)
+    fail(ErrorKind::usage,
+         "batch.global_batch {} does not divide into micro-batches of {} on {} ranks; the nearest "
+         "sizes that do are {}",
+         batch.global_batch, micro_batch, ranks,
+         nearest_multiples(batch.global_batch, ranks * micro_batch));
+  return {ranks, micro_batch, share / micro_batch};
+}
+
+std::string BatchSplit::describe() const {
+  return fmt::format("{} sequences = {} rank{} x {} micro-batch x {}", global_batch(), ranks,
+                     ranks == 1 ? "" : "s", micro_batch, accumulation);
+}
+
+std::string run_directory(const Config& config) {
+  return config.run.dir.empty() ? "runs/" + config.run.name : config.run.dir;
+}
+
+std::string checkpoint_directory(const Config& config) {
+  return config.checkpoint.dir.empty() ? run_directory(config) + "/ckpt" : config.checkpoint.dir;
+}
+
+std::int64_t decay_steps(const Config& config) {
+  return config.schedule.decay_steps > 0 ? config.schedule.decay_steps : config.run.steps;
+}
+
+}  // namespace skep

@@ -1,0 +1,139 @@
+// One configuration value: found by name, read from text, checked, and written as TOML.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "engine/core/error.h"
+#include "train/config_table.h"
+#include "train/data/utf8.h"
+
+namespace skep {
+namespace {
+
+/// Edits (insert, delete, replace, swap neighbours) that turn one word into the other.
+std::size_t edit_distance(std::string_view from, std::string_view to) {
+  std::vector<std::vector<std::size_t>> cost(from.size() + 1,
+                                             std::vector<std::size_t>(to.size() + 1));
+  for (std::size_t i = 0; i <= from.size(); ++i) cost[i][0] = i;
+  for (std::size_t j = 0; j <= to.size(); ++j) cost[0][j] = j;
+  for (std::size_t i = 1; i <= from.size(); ++i) {
+    for (std::size_t j = 1; j <= to.size(); ++j) {
+      const std::size_t replaced = cost[i - 1][j - 1] + (from[i - 1] == to[j - 1] ? 0 : 1);
+      cost[i][j] = std::min({cost[i - 1][j] + 1, cost[i][j - 1] + 1, replaced});
+      if (i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1])
+        cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
+    }
+  }
+  return cost[from.size()][to.size()];
+}
+
+std::string_view type_name(const ConfigValue& value) {
+  static constexpr std::string_view names[] = {"an integer", "a number", "true or false", "a text"};
+  return names[value.index()];
+}
+
+/// The whole text as a number of type T.
+template <class T>
+std::optional<T> parse_number(std::string_view text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+std::optional<ConfigValue> parse_as(const ConfigValue& model, const std::string& text) {
+  if (std::holds_alternative<std::string>(model)) return text;
+  if (std::holds_alternative<bool>(model)) {
+    if (text == "true") return true;
+    if (text == "false") return false;
+    return std::nullopt;
+  }
+  if (std::holds_alternative<double>(model)) return parse_number<double>(text);
+  return parse_number<std::int64_t>(text);
+}
+
+[[noreturn]] void refuse_type(const ConfigKey& key, const ConfigValue& model,
+                              std::string_view shown) {
+  fail(ErrorKind::usage, "{} must be {}, got {}", key.full_name(), type_name(model), shown);
+}
+
+/// Texts are names and paths: a control character in one is an accident, and TOML carries UTF-8.
+bool is_plain_text(std::string_view text) {
+  return !find_invalid_utf8(text) && std::none_of(text.begin(), text.end(), [](unsigned char c) {
+    return c < 0x20 || c == 0x7F;
+  });
+}
+
+}  // namespace
+
+const ConfigKey* find_config_key(std::string_view full_name) {
+  for (const ConfigKey& key : config_keys())
+    if (key.full_name() == full_name) return &key;
+  return nullptr;
+}
+
+const ConfigKey& nearest_config_key(std::string_view full_name) {
+  const std::string_view last = full_name.substr(full_name.rfind('.') + 1);  // npos + 1 is 0
+  const auto distance = [&](const ConfigKey& key) {
+    // The right key in the wrong section, or without one, counts as one edit.
+    return std::min(edit_distance(full_name, key.full_name()), edit_distance(last, key.name) + 1);
+  };
+  const auto& keys = config_keys();
+  return *std::min_element(keys.begin(), keys.end(), [&](const ConfigKey& a, const ConfigKey& b) {
+    return distance(a) < distance(b);
+  });
+}
+
+std::string describe_wanted(const ConfigKey& key) {
+  const ConfigValue model = key.get(Config{});
+  if (key.rule.wanted.empty()) return std::string(type_name(model));
+  if (key.rule.wanted.starts_with("one of")) return key.rule.wanted;
+  return fmt::format("{}, {}", type_name(model), key.rule.wanted);
+}
+
+void set_config_key(Config& config, const ConfigKey& key, const ConfigValue& value,
+                    std::string_view shown) {
+  const ConfigValue model = key.get(config);
+  ConfigValue stored = value;
+  const auto* integer = std::get_if<std::int64_t>(&value);
+  if (integer != nullptr && std::holds_alternative<double>(model))
+    stored = static_cast<double>(*integer);
+  if (stored.index() != model.index()) refuse_type(key, model, shown);
+  if (!key.rule.allows(stored))
+    fail(ErrorKind::usage, "{} must be {}, got {}", key.full_name(), describe_wanted(key), shown);
+  if (const auto* text = std::get_if<std::string>(&stored); text && !is_plain_text(*text))
+    fail(ErrorKind::usage, "{} must be UTF-8 without control characters", key.full_name());
+  key.put(config, stored);
+}
+
+void set_config_key_from_text(Config& config, const ConfigKey& key, const std::string& text) {
+  const std::string shown = toml_literal(text);
+  const ConfigValue model = key.get(config);
+  const std::optional<ConfigValue> value = parse_as(model, text);
+  if (!value) refuse_type(key, model, shown);
+  set_config_key(config, key, *value, std::holds_alternative<std::string>(*value) ? shown : text);
+}
+
+std::string toml_literal(const ConfigValue& value) {
+  if (const auto* integer = std::get_if<std::int64_t>(&value)) return fmt::format("{}", *integer);
+  if (const auto* truth = std::get_if<bool>(&value)) return *truth ? "true" : "false";
+  if (const auto* number = std::get_if<double>(&value)) {
+    std::string text = fmt::format("{}", *number);  // the shortest that reads back exactly
+    if (text.find_first_of(".en") == std::string::npos) text += ".0";
+    return text;
+  }
+  std::string quoted = "\"";
+  for (const unsigned char c : std::get<std::string>(value)) {
+    if (c == '"' || c == '\\') quoted += '\\';
+    if (c < 0x20 || c == 0x7F)
+      quoted += fmt::format("\\u{:04X}", c);
+    else
+      quoted += static_cast<char>(c);
+  }
+  return quoted + "\"";
+}
+
+}  // namespace skep

@@ -1,0 +1,37 @@
+#pragma once
+// A token stream as windows: window w holds inputs wT … wT+T-1, and each input's target is the
+// token after it. n tokens make ceil((n-1)/T) windows, and every token but the first is a target
+// exactly once. The last window is padded: its missing inputs are token 0, their targets ignored.
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "train/data/token_stream.h"
+
+namespace skep {
+
+/// The target that losses skip.
+constexpr std::int32_t ignored_target = -1;
+
+class Dataset {
+ public:
+  /// No windows: what a validation set that does not exist looks like.
+  Dataset() = default;
+
+  Dataset(TokenStream tokens, std::int64_t context);
+
+  std::int64_t windows() const { return windows_; }
+  std::int64_t context() const { return context_; }
+  std::int64_t targets() const { return tokens_.size() > 0 ? tokens_.size() - 1 : 0; }
+
+  /// Writes window `window`: inputs (T), targets (T). Returns the number of targets not ignored.
+  std::int64_t fill(std::int64_t window, std::span<std::int32_t> inputs,
+                    std::span<std::int32_t> targets) const;
+
+ private:
+  TokenStream tokens_;
+  std::int64_t context_ = 1;
+  std::int64_t windows_ = 0;
+};
+
+}  // namespace skep

@@ -1,0 +1,85 @@
+#include "train/data/loader.h"
+
+#include <algorithm>
+#include <span>
+
+#include "engine/core/error.h"
+
+namespace skep {
+namespace {
+
+/// An empty batch with room for B windows.
+Batch make_batch(const Dataset& data, std::int64_t B) {
+  Batch batch;
+  batch.B = B;
+  batch.T = data.context();
+  batch.inputs.resize(static_cast<std::size_t>(B * batch.T));
+  batch.targets.resize(static_cast<std::size_t>(B * batch.T));
+  batch.samples.reserve(static_cast<std::size_t>(B));
+  return batch;
+}
+
+/// Puts a window into the next free row.
+void add_window(Batch& batch, const Dataset& data, std::int64_t window, std::int64_t sample) {
+  const auto T = static_cast<std::size_t>(batch.T);
+  const std::size_t at = batch.samples.size() * T;
+  batch.valid_targets += data.fill(window, std::span(batch.inputs).subspan(at, T),
+                                   std::span(batch.targets).subspan(at, T));
+  batch.samples.push_back(sample);
+}
+
+}  // namespace
+
+Slice rank_slice(Slice all, std::int64_t rank, std::int64_t ranks) {
+  check(rank >= 0 && rank < ranks, "slice of rank {} of {}", rank, ranks);
+  // The first `extra` ranks take one more; no product of count and rank can overflow this way.
+  const std::int64_t share = all.count / ranks, extra = all.count % ranks;
+  return {all.first + rank * share + std::min(rank, extra), share + (rank < extra ? 1 : 0)};
+}
+
+Loader::Loader(const Dataset& data, std::uint64_t seed, BatchSplit split, std::int64_t rank)
+    : data_(data), order_{seed, data.windows()}, split_(split), rank_(rank) {
+  check(data.windows() >= 1, "loader: the dataset has no windows");
+  check(rank >= 0 && rank < split.ranks, "loader: rank {} of {}", rank, split.ranks);
+}
+
+Batch Loader::micro_batch(std::int64_t position, std::int64_t index) const {
+  check(position >= 0, "loader: position {}", position);
+  check(index >= 0 && index < split_.accumulation, "loader: micro-batch {} of {}", index,
+        split_.accumulation);
+  const Slice mine = rank_slice({position, split_.global_batch()}, rank_, split_.ranks);
+  const std::int64_t first = mine.first + index * split_.micro_batch;
+  Batch batch = make_batch(data_, split_.micro_batch);
+  for (std::int64_t sample = first; sample < first + split_.micro_batch; ++sample)
+    add_window(batch, data_, order_.window(sample), sample);
+  return batch;
+}
+
+EvaluationLoader::EvaluationLoader(const Dataset& data, std::int64_t windows,
+                                   std::int64_t batch_size, std::int64_t rank, std::int64_t ranks)
+    : data_(data), slice_(rank_slice({0, windows}, rank, ranks)), batch_size_(batch_size) {
+  check(windows >= 0 && windows <= data.windows(), "evaluation: {} windows of {}", windows,
+        data.windows());
+  check(batch_size >= 1, "evaluation: batch size {}", batch_size);
+}
+
+Batch EvaluationLoader::batch(std::int64_t index) const {
+  check(index >= 0 && index < batches(), "evaluation: batch {} of {}", index, batches());
+  const std::int64_t done = index * batch_size_;
+  const std::int64_t B = std::min(batch_size_, slice_.count - done);
+  Batch batch = make_batch(data_, B);
+  for (std::int64_t i = 0; i < B; ++i) {
+    const std::int64_t window = slice_.first + done + i;
+    add_window(batch, data_, window, window);
+  }
+  return batch;
+}
+
+std::int64_t evaluation_windows(const Dataset& data, std::int64_t eval_batches,
+                                std::int64_t global_batch) {
+  const std::int64_t all = data.windows();
+  if (eval_batches == 0 || eval_batches > all / global_batch) return all;
+  return eval_batches * global_batch;
+}
+
+}  // namespace skep
