@@ -5,6 +5,13 @@
 
 namespace skep {
 
+std::string to_string(const ModelConfig& c) {
+  return fmt::format(
+      "{}, {} layers, {} heads, width {}, context {}, vocab {} in {} rows, {}, {}, dropout {}",
+      c.arch, c.layers, c.heads, c.width, c.context, c.vocab, c.padded_vocab,
+      c.bias ? "biases" : "no biases", c.tied ? "tied head" : "own head", c.dropout);
+}
+
 std::unique_ptr<LanguageModel> make_model(const ModelConfig& config) {
   if (config.arch != "gpt2")
     fail(ErrorKind::usage, "model.arch \"{}\" is not known; known: gpt2", config.arch);

@@ -15,4 +15,7 @@ struct ModelConfig {
   bool tied = true;  ///< head shares the token embedding
 };
 
+/// One line naming every size: "gpt2, 4 layers, …".
+std::string to_string(const ModelConfig& config);
+
 }  // namespace skep

@@ -13,7 +13,7 @@
 namespace skep {
 namespace {
 
-constexpr const char* version = "0.1.0";
+constexpr const char* version = SKEP_VERSION;
 
 /// What the flags hold after CLI11 has run; a deque so that addresses stay put while it grows.
 struct Flags {

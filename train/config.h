@@ -7,7 +7,7 @@
 
 namespace skep {
 
-struct RunConfig {
+struct RunSection {
   std::string dir;
   std::string name = "run";
   std::int64_t seed = 1337;
@@ -20,7 +20,7 @@ struct RunConfig {
   std::int64_t threads = 0;
 };
 
-struct ModelConfig {
+struct ModelSection {
   std::string arch = "gpt2";
   std::int64_t layers = 4;
   std::int64_t heads = 4;
@@ -32,19 +32,19 @@ struct ModelConfig {
   bool tied = true;
 };
 
-struct DataConfig {
+struct DataSection {
   std::string train;
   std::string val;
   double val_fraction = 0.1;
   std::string tokenizer = "byte";
 };
 
-struct BatchConfig {
+struct BatchSection {
   std::int64_t global_batch = 12;
   std::int64_t micro_batch = 0;
 };
 
-struct OptimConfig {
+struct OptimSection {
   std::string kind = "adamw";
   double lr = 1e-3;
   double min_lr = 0;
@@ -55,32 +55,32 @@ struct OptimConfig {
   double max_norm = 1.0;
 };
 
-struct ScheduleConfig {
+struct ScheduleSection {
   std::string kind = "constant";
   std::int64_t warmup = 0;
   std::int64_t decay_steps = 0;
 };
 
-struct CommConfig {
+struct CommSection {
   std::string topology = "ring";
   std::int64_t hash_every = 100;
 };
 
-struct CheckpointConfig {
+struct CheckpointSection {
   std::int64_t every = 0;
   std::int64_t keep = 3;
   std::string dir;
 };
 
 struct Config {
-  RunConfig run;
-  ModelConfig model;
-  DataConfig data;
-  BatchConfig batch;
-  OptimConfig optim;
-  ScheduleConfig schedule;
-  CommConfig comm;
-  CheckpointConfig checkpoint;
+  RunSection run;
+  ModelSection model;
+  DataSection data;
+  BatchSection batch;
+  OptimSection optim;
+  ScheduleSection schedule;
+  CommSection comm;
+  CheckpointSection checkpoint;
 };
 
 /// What the command line asks for.
@@ -117,7 +117,7 @@ struct BatchSplit {
 };
 
 /// The split of batch.global_batch; an error naming the nearest sizes when it does not divide.
-BatchSplit split_batch(const BatchConfig& batch, std::int64_t ranks);
+BatchSplit split_batch(const BatchSection& batch, std::int64_t ranks);
 
 /// Folders and numbers whose default depends on other keys.
 std::string run_directory(const Config& config);

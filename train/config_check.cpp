@@ -15,7 +15,7 @@ std::string nearest_multiples(std::int64_t size, std::int64_t unit) {
   return fmt::format("{} and {}", below, below + unit);
 }
 
-void check_model(const ModelConfig& model) {
+void check_model(const ModelSection& model) {
   if (model.width % model.heads != 0)
     fail(ErrorKind::usage,
          "model.heads {} does not divide model.width {}; the nearest widths that do are {}",
@@ -39,7 +39,7 @@ void validate(const Config& config, std::int64_t ranks) {
   split_batch(config.batch, ranks);
 }
 
-BatchSplit split_batch(const BatchConfig& batch, std::int64_t ranks) {
+BatchSplit split_batch(const BatchSection& batch, std::int64_t ranks) {
   check(ranks >= 1, "split_batch: {} ranks", ranks);
   if (batch.global_batch % ranks != 0)
     fail(ErrorKind::usage,

@@ -65,7 +65,7 @@ Rule not_empty() {
           [](const ConfigValue& value) { return !std::get<std::string>(value).empty(); }};
 }
 
-/// Adds keys of one section: `add("seed", &RunConfig::seed, …)`.
+/// Adds keys of one section: `add("seed", &RunSection::seed, …)`.
 template <class Part>
 class Section {
  public:
@@ -91,98 +91,98 @@ class Section {
 
 void add_run(std::vector<ConfigKey>& keys) {
   Section run(keys, "run", &Config::run);
-  run.add("dir", &RunConfig::dir, any(), "folder for everything the run writes; empty: runs/NAME");
-  run.add("name", &RunConfig::name, not_empty(), "name of the run");
-  run.add("seed", &RunConfig::seed, at_least(0), "seed of weights, dropout and data order");
-  run.add("steps", &RunConfig::steps, at_least(0), "optimizer steps to train");
-  run.add("log_every", &RunConfig::log_every, at_least(1), "steps between progress lines");
-  run.add("eval_every", &RunConfig::eval_every, at_least(0),
+  run.add("dir", &RunSection::dir, any(), "folder for everything the run writes; empty: runs/NAME");
+  run.add("name", &RunSection::name, not_empty(), "name of the run");
+  run.add("seed", &RunSection::seed, at_least(0), "seed of weights, dropout and data order");
+  run.add("steps", &RunSection::steps, at_least(0), "optimizer steps to train");
+  run.add("log_every", &RunSection::log_every, at_least(1), "steps between progress lines");
+  run.add("eval_every", &RunSection::eval_every, at_least(0),
           "steps between validations; 0: only at the end");
-  run.add("eval_batches", &RunConfig::eval_batches, at_least(0),
+  run.add("eval_batches", &RunSection::eval_batches, at_least(0),
           "global batches a validation reads; 0: the whole validation set");
-  run.add("resume", &RunConfig::resume, not_empty(),
+  run.add("resume", &RunSection::resume, not_empty(),
           "checkpoint to continue from: none, auto (newest intact one of this run) or its PATH");
-  run.add("progress", &RunConfig::progress, one_of({"auto", "plain", "off"}),
+  run.add("progress", &RunSection::progress, one_of({"auto", "plain", "off"}),
           "console output: auto suits terminal or file, plain prints lines, off prints none");
-  run.add("threads", &RunConfig::threads, at_least(0),
+  run.add("threads", &RunSection::threads, at_least(0),
           "threads per rank; 0: the CPUs allowed to the process, shared among local ranks");
 }
 
 void add_model(std::vector<ConfigKey>& keys) {
   Section model(keys, "model", &Config::model);
-  model.add("arch", &ModelConfig::arch, one_of({"gpt2"}), "architecture");
-  model.add("layers", &ModelConfig::layers, size_from(1), "transformer blocks");
-  model.add("heads", &ModelConfig::heads, size_from(1), "attention heads; must divide width");
-  model.add("width", &ModelConfig::width, size_from(1), "features of each token");
-  model.add("context", &ModelConfig::context, size_from(1), "tokens the model sees at once");
-  model.add("vocab", &ModelConfig::vocab, size_from(0),
+  model.add("arch", &ModelSection::arch, one_of({"gpt2"}), "architecture");
+  model.add("layers", &ModelSection::layers, size_from(1), "transformer blocks");
+  model.add("heads", &ModelSection::heads, size_from(1), "attention heads; must divide width");
+  model.add("width", &ModelSection::width, size_from(1), "features of each token");
+  model.add("context", &ModelSection::context, size_from(1), "tokens the model sees at once");
+  model.add("vocab", &ModelSection::vocab, size_from(0),
             "rows of the embedding; 0: what the data needs; more pads it");
-  model.add("dropout", &ModelConfig::dropout, fraction_below_one(),
+  model.add("dropout", &ModelSection::dropout, fraction_below_one(),
             "share of activations zeroed while training");
-  model.add("bias", &ModelConfig::bias, any(), "biases in linear layers and layer norms");
-  model.add("tied", &ModelConfig::tied, any(), "one matrix for embedding and output layer");
+  model.add("bias", &ModelSection::bias, any(), "biases in linear layers and layer norms");
+  model.add("tied", &ModelSection::tied, any(), "one matrix for embedding and output layer");
 }
 
 void add_data(std::vector<ConfigKey>& keys) {
   Section data(keys, "data", &Config::data);
-  data.add("train", &DataConfig::train, any(),
+  data.add("train", &DataSection::train, any(),
            "training data: a text file, or a .bin token file (nanoGPT or llm.c)");
-  data.add("val", &DataConfig::val, any(),
+  data.add("val", &DataSection::val, any(),
            "validation data, of the same kinds; empty: the end of the training file");
-  data.add("val_fraction", &DataConfig::val_fraction, fraction_below_one(),
+  data.add("val_fraction", &DataSection::val_fraction, fraction_below_one(),
            "share of the training file kept for validation when data.val is empty");
-  data.add("tokenizer", &DataConfig::tokenizer, not_empty(),
+  data.add("tokenizer", &DataSection::tokenizer, not_empty(),
            "byte, char, or the PATH of a tokenizer.json or of its folder");
 }
 
 void add_batch(std::vector<ConfigKey>& keys) {
   Section batch(keys, "batch", &Config::batch);
-  batch.add("global_batch", &BatchConfig::global_batch, size_from(1),
+  batch.add("global_batch", &BatchSection::global_batch, size_from(1),
             "sequences per optimizer step, over all ranks");
-  batch.add("micro_batch", &BatchConfig::micro_batch, size_from(0),
+  batch.add("micro_batch", &BatchSection::micro_batch, size_from(0),
             "sequences a rank computes at once; 0: its whole share");
 }
 
 void add_optim(std::vector<ConfigKey>& keys) {
   Section optim(keys, "optim", &Config::optim);
-  optim.add("kind", &OptimConfig::kind, one_of({"adamw", "sgd"}), "optimizer");
-  optim.add("lr", &OptimConfig::lr, at_least(0), "highest learning rate");
-  optim.add("min_lr", &OptimConfig::min_lr, at_least(0), "learning rate that a decay ends at");
-  optim.add("beta1", &OptimConfig::beta1, fraction_below_one(),
+  optim.add("kind", &OptimSection::kind, one_of({"adamw", "sgd"}), "optimizer");
+  optim.add("lr", &OptimSection::lr, at_least(0), "highest learning rate");
+  optim.add("min_lr", &OptimSection::min_lr, at_least(0), "learning rate that a decay ends at");
+  optim.add("beta1", &OptimSection::beta1, fraction_below_one(),
             "memory of the mean gradient (adamw) or momentum (sgd)");
-  optim.add("beta2", &OptimConfig::beta2, fraction_below_one(),
+  optim.add("beta2", &OptimSection::beta2, fraction_below_one(),
             "memory of the mean squared gradient (adamw)");
-  optim.add("eps", &OptimConfig::eps, above_zero(), "added to the root of that mean (adamw)");
-  optim.add("weight_decay", &OptimConfig::weight_decay, at_least(0),
+  optim.add("eps", &OptimSection::eps, above_zero(), "added to the root of that mean (adamw)");
+  optim.add("weight_decay", &OptimSection::weight_decay, at_least(0),
             "decay of matrices, decoupled from the gradient");
-  optim.add("max_norm", &OptimConfig::max_norm, above_zero_or_inf(),
+  optim.add("max_norm", &OptimSection::max_norm, above_zero_or_inf(),
             "gradients with a larger norm are scaled down to it; inf: never");
 }
 
 void add_schedule(std::vector<ConfigKey>& keys) {
   Section schedule(keys, "schedule", &Config::schedule);
-  schedule.add("kind", &ScheduleConfig::kind, one_of({"constant", "cosine"}),
+  schedule.add("kind", &ScheduleSection::kind, one_of({"constant", "cosine"}),
                "course of the learning rate after warmup");
-  schedule.add("warmup", &ScheduleConfig::warmup, at_least(0),
+  schedule.add("warmup", &ScheduleSection::warmup, at_least(0),
                "steps over which the learning rate rises to optim.lr");
-  schedule.add("decay_steps", &ScheduleConfig::decay_steps, at_least(0),
+  schedule.add("decay_steps", &ScheduleSection::decay_steps, at_least(0),
                "step at which a decay reaches optim.min_lr; 0: run.steps");
 }
 
 void add_comm(std::vector<ConfigKey>& keys) {
   Section comm(keys, "comm", &Config::comm);
-  comm.add("topology", &CommConfig::topology, one_of({"ring", "tree", "full_mesh"}),
+  comm.add("topology", &CommSection::topology, one_of({"ring", "tree", "full_mesh"}),
            "wires over which gradients are summed");
-  comm.add("hash_every", &CommConfig::hash_every, at_least(0),
+  comm.add("hash_every", &CommSection::hash_every, at_least(0),
            "steps between checks that all ranks hold the same parameters; 0: never");
 }
 
 void add_checkpoint(std::vector<ConfigKey>& keys) {
   Section checkpoint(keys, "checkpoint", &Config::checkpoint);
-  checkpoint.add("every", &CheckpointConfig::every, at_least(0),
+  checkpoint.add("every", &CheckpointSection::every, at_least(0),
                  "steps between checkpoints; 0: only at the end");
-  checkpoint.add("keep", &CheckpointConfig::keep, at_least(1), "newest checkpoints kept");
-  checkpoint.add("dir", &CheckpointConfig::dir, any(),
+  checkpoint.add("keep", &CheckpointSection::keep, at_least(1), "newest checkpoints kept");
+  checkpoint.add("dir", &CheckpointSection::dir, any(),
                  "folder of the checkpoints; empty: ckpt in the run's folder");
 }
 

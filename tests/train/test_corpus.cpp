@@ -8,8 +8,8 @@ using Ids = std::vector<std::int32_t>;
 
 namespace {
 
-ModelConfig model_of(std::int64_t context, std::int64_t vocab = 0) {
-  ModelConfig model;
+ModelSection model_of(std::int64_t context, std::int64_t vocab = 0) {
+  ModelSection model;
   model.context = context;
   model.vocab = vocab;
   return model;
@@ -33,7 +33,7 @@ Ids inputs_of(const Dataset& data) {
   return all;
 }
 
-std::string load_error(ErrorKind kind, const DataConfig& data, const ModelConfig& model) {
+std::string load_error(ErrorKind kind, const DataSection& data, const ModelSection& model) {
   return error_of(kind, [&] { load_corpus(data, model); });
 }
 
@@ -42,7 +42,7 @@ std::string load_error(ErrorKind kind, const DataConfig& data, const ModelConfig
 TEST_CASE("corpus: the first 90 % of the characters train") {
   const TemporaryFolder folder;
   const std::string text = numbers(109);  // int(109 · 0.9) = 98
-  const DataConfig data{folder.file("input.txt", text), "", 0.1, "char"};
+  const DataSection data{folder.file("input.txt", text), "", 0.1, "char"};
   const Corpus corpus = load_corpus(data, model_of(8));
   CHECK(corpus.vocab_size == 11);  // ten digits and the space
   CHECK(corpus.train.targets() == 97);
@@ -63,14 +63,14 @@ TEST_CASE("split_offset: characters, not bytes, unless the text has none") {
 
 TEST_CASE("corpus: the vocabulary comes from the whole file, before the split") {
   const TemporaryFolder folder;
-  const DataConfig data{folder.file("input.txt", std::string(95, 'a') + "bcdef"), "", 0.1, "char"};
+  const DataSection data{folder.file("input.txt", std::string(95, 'a') + "bcdef"), "", 0.1, "char"};
   CHECK(load_corpus(data, model_of(8)).vocab_size == 6);
 }
 
 TEST_CASE("corpus: a validation file takes the whole training file") {
   const TemporaryFolder folder;
-  DataConfig data{folder.file("train.txt", numbers(100)), folder.file("val.txt", "12 34"), 0.1,
-                  "char"};
+  DataSection data{folder.file("train.txt", numbers(100)), folder.file("val.txt", "12 34"), 0.1,
+                   "char"};
   const Corpus corpus = load_corpus(data, model_of(8));
   CHECK(corpus.train.targets() == 99);
   CHECK(corpus.tokenizer->decode(inputs_of(corpus.validation)) == "12 3");
@@ -82,7 +82,7 @@ TEST_CASE("corpus: a validation file takes the whole training file") {
 
 TEST_CASE("corpus: byte text of any bytes, and no validation when asked for none") {
   const TemporaryFolder folder;
-  const DataConfig data{folder.file("input.txt", std::string(50, '\xFF')), "", 0, "byte"};
+  const DataSection data{folder.file("input.txt", std::string(50, '\xFF')), "", 0, "byte"};
   const Corpus corpus = load_corpus(data, model_of(8, 300));
   CHECK(corpus.vocab_size == 300);  // padded
   CHECK(corpus.train.targets() == 49);
@@ -93,7 +93,7 @@ TEST_CASE("corpus: byte text of any bytes, and no validation when asked for none
 TEST_CASE("corpus: a saved tokenizer is used as it is") {
   const TemporaryFolder folder;
   tokenizer_for_text("char", "0123456789 xyz")->save(folder.path());
-  const DataConfig data{folder.file("input.txt", numbers(100)), "", 0.1, folder.path()};
+  const DataSection data{folder.file("input.txt", numbers(100)), "", 0.1, folder.path()};
   const Corpus corpus = load_corpus(data, model_of(8));
   CHECK(corpus.vocab_size == 14);
   CHECK(corpus.tokenizer->name() == "char");
@@ -103,7 +103,7 @@ TEST_CASE("corpus: token files carry their ids, the vocabulary follows from the 
   const TemporaryFolder folder;
   std::vector<std::uint16_t> ids(100, 5);
   ids[99] = 41;
-  DataConfig data{folder.file("train.bin", raw_bytes(ids)), "", 0.1, "byte"};
+  DataSection data{folder.file("train.bin", raw_bytes(ids)), "", 0.1, "byte"};
   const Corpus corpus = load_corpus(data, model_of(8));
   CHECK(corpus.tokenizer == nullptr);
   CHECK(corpus.vocab_size == 42);
@@ -124,8 +124,8 @@ TEST_CASE("corpus: token files carry their ids, the vocabulary follows from the 
 
 TEST_CASE("corpus: every problem is one line that names key, file and remedy") {
   const TemporaryFolder folder;
-  const ModelConfig model = model_of(64);
-  const auto message = [&](const DataConfig& data) {
+  const ModelSection model = model_of(64);
+  const auto message = [&](const DataSection& data) {
     return load_error(ErrorKind::data, data, model);
   };
   CHECK(message({"/nope.txt", "", 0.1, "byte"}) ==

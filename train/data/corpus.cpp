@@ -72,7 +72,7 @@ Source open_tokens(const std::string& path) {
 }
 
 /// The training text, cut in two when the validation set is its end.
-Sources read_text(const DataConfig& data, std::shared_ptr<const Tokenizer>& tokenizer) {
+Sources read_text(const DataSection& data, std::shared_ptr<const Tokenizer>& tokenizer) {
   const MappedFile file(data.train);
   const std::string_view text = file.text();
   if (text.empty())
@@ -87,7 +87,7 @@ Sources read_text(const DataConfig& data, std::shared_ptr<const Tokenizer>& toke
 }
 
 /// The training token file, cut in two likewise.
-Sources read_tokens(const DataConfig& data) {
+Sources read_tokens(const DataSection& data) {
   if (data.tokenizer == "char")
     fail(ErrorKind::usage,
          "{} holds tokens, and the vocabulary of data.tokenizer = \"char\" comes from a text: name "
@@ -105,7 +105,7 @@ Sources read_tokens(const DataConfig& data) {
   return sources;
 }
 
-Sources read_train(const DataConfig& data, std::shared_ptr<const Tokenizer>& tokenizer) {
+Sources read_train(const DataSection& data, std::shared_ptr<const Tokenizer>& tokenizer) {
   require_exists(data.train);
   return is_token_file(data.train) ? read_tokens(data) : read_text(data, tokenizer);
 }
@@ -137,7 +137,7 @@ std::int64_t choose_vocab(const Sources& sources, const Tokenizer* tokenizer,
   return configured;
 }
 
-void check_lengths(const Sources& sources, const DataConfig& data, std::int64_t context) {
+void check_lengths(const Sources& sources, const DataSection& data, std::int64_t context) {
   if (sources.train.tokens.size() < context + 1)
     fail(ErrorKind::data,
          "data.train: {} is too short: a window of model.context {} needs {} tokens, found {}; use "
@@ -164,7 +164,7 @@ std::string describe(const Sources& sources) {
 
 }  // namespace
 
-Corpus load_corpus(const DataConfig& data, const ModelConfig& model) {
+Corpus load_corpus(const DataSection& data, const ModelSection& model) {
   Corpus corpus{};
   if (names_a_path(data.tokenizer)) corpus.tokenizer = load_named_tokenizer(data.tokenizer);
   Sources sources = explaining("data.train", [&] { return read_train(data, corpus.tokenizer); });

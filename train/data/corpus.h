@@ -26,7 +26,7 @@ struct Corpus {
 ///
 /// Error(data) names the key, the file and what to do; Error(usage) when keys contradict each
 /// other.
-Corpus load_corpus(const DataConfig& data, const ModelConfig& model);
+Corpus load_corpus(const DataSection& data, const ModelSection& model);
 
 /// The tokenizer that data.tokenizer means for a text: byte, char (of this text) or a loaded one.
 std::shared_ptr<const Tokenizer> tokenizer_for_text(const std::string& name, std::string_view text);

@@ -1,0 +1,8 @@
+#pragma once
+// How many threads the matrix libraries use in this process. One rank per core with one thread each
+// beats one rank with several.
+namespace skep::cpu {
+
+void set_threads(int count);
+
+}  // namespace skep::cpu

@@ -1,0 +1,116 @@
+#include "train/build.h"
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "train/data/corpus.h"
+#include "train/observe/console.h"
+#include "train/observe/metrics_file.h"
+#include "train/observe/rank_log.h"
+
+namespace skep {
+namespace {
+
+ModelConfig model_config(const ModelSection& section, const Corpus& corpus) {
+  ModelConfig c;
+  c.arch = section.arch;
+  c.layers = section.layers;
+  c.heads = section.heads;
+  c.width = section.width;
+  c.context = section.context;
+  c.dropout = section.dropout;
+  c.bias = section.bias;
+  c.tied = section.tied;
+  c.padded_vocab = corpus.vocab_size;
+  c.vocab = corpus.tokenizer ? corpus.tokenizer->vocab_size() : corpus.vocab_size;
+  return c;
+}
+
+std::unique_ptr<Optimizer> make_optimizer(const OptimSection& o, const Tensor& like) {
+  const OptimizerSettings settings{o.beta1, o.beta2, o.eps, o.weight_decay};
+  if (o.kind == "adamw") return make_adamw(settings, like);
+  if (o.kind == "sgd") return make_sgd(settings, like);
+  fail(ErrorKind::usage, "optim.kind \"{}\" is not known", o.kind);
+}
+
+std::unique_ptr<LrSchedule> make_schedule(const Config& config) {
+  const std::string& kind = config.schedule.kind;
+  if (kind == "constant")
+    return std::make_unique<ConstantLr>(config.optim.lr, config.schedule.warmup);
+  if (kind == "cosine")
+    return std::make_unique<CosineLr>(config.optim.lr, config.optim.min_lr, config.schedule.warmup,
+                                      decay_steps(config));
+  fail(ErrorKind::usage, "schedule.kind \"{}\" is not known", kind);
+}
+
+void add_data(Parts& parts, const Config& config, Corpus&& corpus, const BatchSplit& split) {
+  const int rank = parts.comm.rank(), ranks = parts.comm.size();
+  parts.tokenizer = corpus.tokenizer;
+  parts.train_data = std::make_unique<Dataset>(std::move(corpus.train));
+  parts.validation_data = std::make_unique<Dataset>(std::move(corpus.validation));
+  parts.loader = std::make_unique<Loader>(*parts.train_data, config.run.seed, split, rank);
+  const std::int64_t windows = evaluation_windows(*parts.validation_data, config.run.eval_batches,
+                                                  config.batch.global_batch);
+  if (windows > 0)
+    parts.validation = std::make_unique<EvaluationLoader>(*parts.validation_data, windows,
+                                                          split.micro_batch, rank, ranks);
+}
+
+}  // namespace
+
+Parts build_parts(const Config& config, Communicator& comm) {
+  Parts parts(comm);
+  const BatchSplit split = split_batch(config.batch, comm.size());
+  Corpus corpus = load_corpus(config.data, config.model);
+  parts.data_description = corpus.description;
+  parts.topology = make_topology(config.comm.topology);
+  parts.model = make_model(model_config(config.model, corpus));
+  parts.parameters = std::make_unique<ParameterStore>(*parts.model, config.run.seed);
+  parts.objective = make_next_token();
+  parts.sync = make_every_step();
+  parts.optimizer = make_optimizer(config.optim, parts.parameters->values());
+  parts.schedule = make_schedule(config);
+  add_data(parts, config, std::move(corpus), split);
+  return parts;
+}
+
+Limits build_limits(const Config& config) {
+  Limits limits;
+  limits.steps = config.run.steps;
+  limits.seed = static_cast<std::uint64_t>(config.run.seed);
+  limits.max_norm = config.optim.max_norm;
+  limits.eval_every = config.run.eval_every;
+  limits.hash_every = config.comm.hash_every;
+  limits.checkpoint_every = config.checkpoint.every;
+  limits.checkpoint_keep = config.checkpoint.keep;
+  limits.checkpoint_folder = checkpoint_directory(config);
+  return limits;
+}
+
+void add_observers(Parts& parts, const Config& config, std::int64_t first) {
+  const std::string folder = run_directory(config);
+  parts.observers.push_back(make_rank_log(folder, parts.comm.rank()));
+  if (parts.comm.rank() != 0) return;
+  parts.observers.push_back(make_metrics_file(folder + "/metrics.jsonl", first));
+  if (config.run.progress != "off")
+    parts.observers.push_back(make_console(first, config.run.steps, config.run.log_every));
+}
+
+std::string describe_run(const Config& config, const Parts& parts, const Environment& environment,
+                         int threads) {
+  return fmt::format(
+      "skep: {} ranks ({} on {}), {} threads each, topology {}\n{}\nmodel: {}: {} "
+      "parameters\nbatch: {}\nrun: {}",
+      environment.size(), environment.local_size(), environment.host(), threads,
+      parts.topology->name(), parts.data_description, to_string(parts.model->config()),
+      parts.parameters->parameter_count(), parts.loader->split().describe(), run_directory(config));
+}
+
+int choose_threads(const Config& config, const Environment& environment) {
+  if (config.run.threads > 0) return static_cast<int>(config.run.threads);
+  if (const char* wish = std::getenv("OMP_NUM_THREADS"); wish && std::atoi(wish) > 0)
+    return std::atoi(wish);
+  return std::max(1, environment.local_processors() / environment.local_size());
+}
+
+}  // namespace skep

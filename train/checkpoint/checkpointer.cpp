@@ -1,0 +1,151 @@
+#include "train/checkpoint/checkpointer.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "engine/core/files.h"
+#include "model/hf/model_folder.h"
+#include "train/checkpoint/state_archive.h"
+#include "train/hash.h"
+
+namespace skep {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view step_prefix = "step-", temporary_suffix = ".tmp";
+
+std::string file_hash(const fs::path& path) {
+  return fmt::format("{:016x}", hash_bytes(MappedFile(path.string()).bytes()));
+}
+
+// Every file below `folder` but the manifest itself, by relative path.
+std::vector<std::string> files_below(const fs::path& folder) {
+  std::vector<std::string> files;
+  for (const auto& entry : fs::recursive_directory_iterator(folder))
+    if (entry.is_regular_file() && entry.path().filename() != "manifest.json")
+      files.push_back(fs::relative(entry.path(), folder).string());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+void write_manifest(const fs::path& folder, std::int64_t step) {
+  Json files = Json::object();
+  for (const std::string& name : files_below(folder))
+    files[name] = {{"bytes", fs::file_size(folder / name)}, {"xxh3", file_hash(folder / name)}};
+  const Json manifest = {{"format", 1}, {"step", step}, {"files", files}};
+  write_file((folder / "manifest.json").string(), manifest.dump(2) + "\n");
+}
+
+// The N of a folder called step-N, or -1.
+std::int64_t step_of(const fs::path& folder) {
+  const std::string name = folder.filename().string();
+  if (name.compare(0, step_prefix.size(), step_prefix) != 0) return -1;
+  std::int64_t step = -1;
+  const char* end = name.data() + name.size();
+  const auto result = std::from_chars(name.data() + step_prefix.size(), end, step);
+  return result.ec == std::errc() && result.ptr == end ? step : -1;
+}
+
+// All checkpoints in `folder`, newest first.
+std::vector<fs::path> list_checkpoints(const std::string& folder) {
+  std::vector<fs::path> found;
+  std::error_code missing;
+  for (const auto& entry : fs::directory_iterator(folder, missing))
+    if (entry.is_directory() && step_of(entry.path()) >= 0) found.push_back(entry.path());
+  std::sort(found.begin(), found.end(),
+            [](const auto& a, const auto& b) { return step_of(a) > step_of(b); });
+  return found;
+}
+
+void write_contents(const std::string& folder, const CheckpointContent& content) {
+  make_directories(folder + "/model");
+  save_model(folder + "/model", content.model.config(), content.parameters);
+  if (content.tokenizer) content.tokenizer->save(folder + "/model");
+  const auto archive = make_saving_archive(folder);
+  content.archive(*archive);
+  archive->finish();
+}
+
+}  // namespace
+
+void save_checkpoint(const std::string& folder, std::int64_t step,
+                     const CheckpointContent& content) {
+  const fs::path final = fs::path(folder) / fmt::format("{}{}", step_prefix, step);
+  const fs::path temporary = final.string() + std::string(temporary_suffix);
+  try {
+    fs::remove_all(temporary);
+    write_contents(temporary.string(), content);
+    write_manifest(temporary, step);
+    sync_directory(temporary.string());
+    fs::remove_all(final);  // an older run's checkpoint of the same step
+    fs::rename(temporary, final);
+    sync_directory(folder);
+  } catch (const fs::filesystem_error& error) {
+    fail(ErrorKind::storage, "{}: checkpoint cannot be written: {}", final.string(),
+         error.code().message());
+  }
+}
+
+void prune_checkpoints(const std::string& folder, std::int64_t keep) {
+  std::error_code ignored;  // tidying up must not end a run
+  const auto checkpoints = list_checkpoints(folder);
+  for (std::size_t i = keep; i < checkpoints.size(); ++i) fs::remove_all(checkpoints[i], ignored);
+  std::vector<fs::path> stale;
+  for (const auto& entry : fs::directory_iterator(folder, ignored)) {
+    const fs::path& path = entry.path();
+    if (path.extension() == temporary_suffix && step_of(path.parent_path() / path.stem()) >= 0)
+      stale.push_back(path);
+  }
+  for (const fs::path& path : stale) fs::remove_all(path, ignored);
+}
+
+std::string find_damage(const std::string& checkpoint) {
+  const fs::path folder(checkpoint);
+  try {
+    const Json manifest =
+        Json::parse(read_file((folder / "manifest.json").string()), nullptr, false);
+    if (!manifest.is_object() || !manifest.contains("files")) return "its manifest.json is damaged";
+    for (const auto& [name, file] : manifest.at("files").items()) {
+      if (!fs::exists(folder / name)) return name + " is missing";
+      if (fs::file_size(folder / name) != file.at("bytes").get<std::uintmax_t>())
+        return name + " has the wrong size";
+      if (file_hash(folder / name) != file.at("xxh3").get<std::string>())
+        return name + " is damaged";
+    }
+  } catch (const Json::exception&) {
+    return "its manifest.json is damaged";
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+void load_checkpoint(const std::string& checkpoint, const CheckpointContent& content) {
+  if (!fs::is_directory(checkpoint))
+    fail(ErrorKind::data, "{}: there is no such checkpoint folder", checkpoint);
+  const std::string damage = find_damage(checkpoint);
+  if (!damage.empty())
+    fail(ErrorKind::data, "{}: cannot resume from this checkpoint: {}", checkpoint, damage);
+  const ModelConfig saved = read_model_config(checkpoint + "/model"), now = content.model.config();
+  if (to_string(saved) != to_string(now))
+    fail(ErrorKind::data, "{}: the checkpoint's model ({}) is not the configured one ({})",
+         checkpoint, to_string(saved), to_string(now));
+  load_weights(checkpoint + "/model", saved, content.parameters);
+  content.archive(*make_loading_archive(checkpoint));
+}
+
+std::string newest_checkpoint(const std::string& folder,
+                              const std::function<void(const std::string&)>& report) {
+  for (const fs::path& path : list_checkpoints(folder)) {
+    const std::string damage = find_damage(path.string());
+    if (damage.empty()) return path.string();
+    report(fmt::format("skipping checkpoint {}: {}", path.string(), damage));
+  }
+  return {};
+}
+
+}  // namespace skep

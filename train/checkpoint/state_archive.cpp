@@ -1,0 +1,108 @@
+#include "train/checkpoint/state_archive.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "engine/core/files.h"
+#include "engine/kernels/copy.h"
+#include "model/hf/safetensors.h"
+
+namespace skep {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+StoredType stored_type(const Tensor& t) {
+  switch (t.dtype()) {
+    case DType::f32:
+      return StoredType::f32;
+    case DType::f64:
+      return StoredType::f64;
+    case DType::bf16:
+      return StoredType::bf16;
+    case DType::f16:
+      return StoredType::f16;
+    case DType::i32:
+      return StoredType::i32;
+  }
+  return StoredType::f32;
+}
+
+class Saving final : public SavingArchive {
+ public:
+  explicit Saving(std::string folder) : folder_(std::move(folder)) {}
+
+  void field(std::string_view name, std::int64_t& value) override {
+    numbers_[std::string(name)] = value;
+  }
+  void field(std::string_view name, double& value) override { numbers_[std::string(name)] = value; }
+  void field(std::string_view name, const Tensor& tensor) override {
+    check(tensor.is_contiguous(), "archive: {} is not contiguous", name);
+    tensors_.push_back({std::string(name),
+                        stored_type(tensor),
+                        {tensor.shape().begin(), tensor.shape().end()},
+                        {static_cast<const std::byte*>(tensor.raw()), tensor.bytes()}});
+  }
+  void finish() override {
+    write_safetensors(folder_ + "/state.safetensors", tensors_);
+    write_file(folder_ + "/state.json", numbers_.dump(2) + "\n");
+  }
+
+ private:
+  std::string folder_;
+  Json numbers_ = Json::object();
+  std::vector<StoredTensor> tensors_;
+};
+
+class Loading final : public Archive {
+ public:
+  explicit Loading(const std::string& folder)
+      : path_(folder + "/state.json"),
+        numbers_(Json::parse(read_file(path_), nullptr, false)),
+        tensors_(SafetensorsFile::open(folder + "/state.safetensors")) {
+    if (!numbers_.is_object()) fail(ErrorKind::data, "{}: not a JSON object", path_);
+  }
+  void field(std::string_view name, std::int64_t& value) override {
+    const Json& json = find(name);
+    if (!json.is_number_integer()) fail(ErrorKind::data, "{}: {} is not an integer", path_, name);
+    value = json.get<std::int64_t>();
+  }
+  void field(std::string_view name, double& value) override {
+    const Json& json = find(name);
+    if (!json.is_number()) fail(ErrorKind::data, "{}: {} is not a number", path_, name);
+    value = json.get<double>();
+  }
+  void field(std::string_view name, const Tensor& tensor) override {
+    const StoredTensor* t = tensors_.find(name);
+    if (!t) fail(ErrorKind::data, "{}: tensor {} is missing", tensors_.path().string(), name);
+    const bool fits =
+        std::equal(t->shape.begin(), t->shape.end(), tensor.shape().begin(), tensor.shape().end());
+    if (!fits || t->type != stored_type(tensor))
+      fail(ErrorKind::data, "{}: tensor {} does not have the shape {} of this run",
+           tensors_.path().string(), name, tensor.shape());
+    std::copy(t->data.begin(), t->data.end(), static_cast<std::byte*>(tensor.raw()));
+    tensor.storage()->bump_version();
+  }
+
+ private:
+  const Json& find(std::string_view name) const {
+    const auto at = numbers_.find(std::string(name));
+    if (at == numbers_.end()) fail(ErrorKind::data, "{}: field {} is missing", path_, name);
+    return *at;
+  }
+
+  std::string path_;
+  Json numbers_;
+  SafetensorsFile tensors_;
+};
+
+}  // namespace
+
+std::unique_ptr<SavingArchive> make_saving_archive(const std::string& folder) {
+  return std::make_unique<Saving>(folder);
+}
+std::unique_ptr<Archive> make_loading_archive(const std::string& folder) {
+  return std::make_unique<Loading>(folder);
+}
+
+}  // namespace skep

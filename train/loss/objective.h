@@ -1,0 +1,21 @@
+#pragma once
+// What training minimises, on one micro-batch.
+#include <memory>
+
+#include "engine/core/tensor.h"
+#include "model/language_model.h"
+#include "train/data/loader.h"
+
+namespace skep {
+
+class Objective {
+ public:
+  virtual ~Objective() = default;
+  /// The sum of token losses of the batch, a scalar on the current tape (if there is one).
+  virtual Tensor loss(LanguageModel& model, const Batch& batch, const Pass& pass) = 0;
+};
+
+/// Next-token cross-entropy.
+std::unique_ptr<Objective> make_next_token();
+
+}  // namespace skep

@@ -1,0 +1,107 @@
+// train: reads the configuration, builds the parts, runs the trainer. Stages before training end
+// together: each rank does its part, then all agree that it went well, and a mistake in the input
+// is told once. During training an error on any rank ends all.
+#include <cstdio>
+#include <filesystem>
+#include <functional>
+
+#include "engine/backends/cpu/threads.h"
+#include "engine/core/error.h"
+#include "mpi_comm/comm_error.h"
+#include "mpi_comm/environment.h"
+#include "mpi_comm/leave.h"
+#include "mpi_comm/mpi_communicator.h"
+#include "train/build.h"
+#include "train/checkpoint/checkpointer.h"
+#include "train/run_folder.h"
+
+namespace skep {
+namespace {
+
+/// Runs `stage` on this rank, then makes sure it went well on all. Stages do not communicate.
+void together(const std::function<void()>& stage) {
+  int code = 0;
+  std::string message;
+  try {
+    stage();
+  } catch (const Error& error) {
+    code = error.exit_code();
+    message = error.what();
+  } catch (const CommError& error) {
+    code = error.exit_code();
+    message = error.what();
+  }
+  agree(code, message);
+}
+
+std::string joined(int argc, char** argv) {
+  std::string line;
+  for (int i = 0; i < argc; ++i) line += (i ? " " : "") + std::string(argv[i]);
+  return line;
+}
+
+/// The checkpoint run.resume means, or nothing; what was passed over goes to `notes`.
+std::string checkpoint_to_resume(const Config& config, std::vector<std::string>& notes) {
+  const std::string& wish = config.run.resume;
+  if (wish == "none") return {};
+  if (wish != "auto") return wish;
+  const std::string folder = checkpoint_directory(config);
+  std::string found =
+      newest_checkpoint(folder, [&](const std::string& note) { notes.push_back(note); });
+  if (found.empty())
+    notes.push_back(fmt::format("no checkpoint in {}: starting from the beginning", folder));
+  return found;
+}
+
+void train(const Config& config, const Environment& environment, const std::string& command_line) {
+  const int threads = choose_threads(config, environment);
+  cpu::set_threads(threads);
+  MpiCommunicator comm(environment);
+  std::unique_ptr<Parts> parts;
+  std::unique_ptr<Trainer> trainer;
+  std::vector<std::string> notes;
+  together([&] {
+    validate(config, environment.size());
+    parts = std::make_unique<Parts>(build_parts(config, comm));
+    trainer = std::make_unique<Trainer>(*parts, build_limits(config));
+    const std::string checkpoint = checkpoint_to_resume(config, notes);
+    if (checkpoint.empty()) return;
+    trainer->resume(checkpoint);
+    notes.push_back(fmt::format("resumed from {} at step {}", checkpoint, trainer->first_step()));
+  });
+  together([&] {
+    if (environment.rank() == 0) prepare_run_folder(config, environment, command_line);
+  });
+  together([&] { add_observers(*parts, config, trainer->first_step()); });
+  notes.insert(notes.begin(), describe_run(config, *parts, environment, threads));
+  for (const std::string& note : notes)
+    for (auto& observer : parts->observers) observer->on_message(note);
+  trainer->run();
+}
+
+void run(int argc, char** argv) {
+  const Environment environment(argc, argv);
+  ParsedCommand command;
+  together([&] { command = parse_command_line(argc, argv); });
+  if (command.action == Action::train) {
+    train(command.config, environment, joined(argc, argv));
+  } else if (environment.rank() == 0) {
+    std::fputs(command.text.c_str(), stdout);
+  }
+}
+
+}  // namespace
+}  // namespace skep
+
+int main(int argc, char** argv) {
+  try {
+    skep::run(argc, argv);
+    return 0;
+  } catch (const skep::Error& error) {
+    skep::abort_all(error.exit_code(), error.what());
+  } catch (const skep::CommError& error) {
+    skep::abort_all(error.exit_code(), error.what());
+  } catch (const std::exception& error) {
+    skep::abort_all(1, error.what());
+  }
+}

@@ -1,0 +1,55 @@
+#include "train/observe/console.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+
+namespace skep {
+namespace {
+
+class Console final : public Observer {
+ public:
+  Console(std::int64_t first, std::int64_t steps, std::int64_t log_every)
+      : first_(first), steps_(steps), log_every_(log_every) {}
+
+  void on_step(const StepReport& r) override {
+    if (r.step % log_every_ != 0 && r.step != steps_ && r.step != first_ + 1) return;
+    const double elapsed = std::chrono::duration<double>(Clock::now() - start_).count();
+    const double left =
+        elapsed / static_cast<double>(r.step - first_) * static_cast<double>(steps_ - r.step);
+    say(fmt::format("step {}/{}  loss {:.4f}  lr {:.2e}  norm {:.2f}  {:.0f} tokens/s  {} left{}",
+                    r.step, steps_, r.loss, r.lr, r.grad_norm, r.tokens_per_second,
+                    format_duration(left), r.skipped ? "  (skipped)" : ""));
+  }
+  void on_validation(std::int64_t step, double loss) override {
+    say(fmt::format("step {}/{}  validation loss {:.4f}", step, steps_, loss));
+  }
+  void on_message(const std::string& text) override { say(text); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  static void say(const std::string& line) {
+    std::fputs((line + "\n").c_str(), stdout);
+    std::fflush(stdout);
+  }
+
+  std::int64_t first_, steps_, log_every_;
+  Clock::time_point start_ = Clock::now();
+};
+
+}  // namespace
+
+std::unique_ptr<Observer> make_console(std::int64_t first, std::int64_t steps,
+                                       std::int64_t log_every) {
+  return std::make_unique<Console>(first, steps, log_every);
+}
+
+std::string format_duration(double seconds) {
+  const auto s = static_cast<std::int64_t>(seconds + 0.5);
+  if (s < 60) return fmt::format("{}s", s);
+  if (s < 3600) return fmt::format("{}m{:02}s", s / 60, s % 60);
+  return fmt::format("{}h{:02}m", s / 3600, s / 60 % 60);
+}
+
+}  // namespace skep

@@ -1,0 +1,37 @@
+#pragma once
+// Observers see what a run does and change nothing: console, metrics file, later more.
+#include <cstdint>
+#include <string>
+
+namespace skep {
+
+/// One finished step. Sums and norms are global; times and bytes are this rank's.
+struct StepReport {
+  std::int64_t step = 0;  ///< steps finished, this one included
+  double epoch = 0;       ///< passes over the training windows, with fraction
+  double loss = 0;        ///< mean over all tokens of all ranks; NaN when there were none
+  double lr = 0;
+  double grad_norm = 0;
+  std::int64_t tokens = 0;  ///< targets trained on so far, all ranks
+  std::int64_t updates = 0;
+  double tokens_per_second = 0;  ///< all ranks
+  double step_seconds = 0;
+  double compute_seconds = 0;
+  double comm_wait_seconds = 0;
+  std::uint64_t bytes_sent = 0;  ///< by this rank since the start
+  std::string topology;
+  std::string sync;
+  bool skipped = false;  ///< no update: nothing to learn from, or not finite
+  std::int64_t rss_bytes = 0;
+};
+
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void on_step(const StepReport&) {}
+  virtual void on_validation(std::int64_t step, double loss) = 0;
+  /// A line for people: what was read, saved, skipped.
+  virtual void on_message(const std::string&) {}
+};
+
+}  // namespace skep

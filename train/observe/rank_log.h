@@ -1,0 +1,13 @@
+#pragma once
+// log.rank-N in the run folder: what this rank had to say, with times.
+#include <memory>
+#include <string>
+
+#include "train/observe/observer.h"
+
+namespace skep {
+
+/// Appends to FOLDER/log.rank-RANK. Error(storage) when it cannot be opened.
+std::unique_ptr<Observer> make_rank_log(const std::string& folder, int rank);
+
+}  // namespace skep

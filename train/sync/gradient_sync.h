@@ -1,0 +1,46 @@
+#pragma once
+// When and how gradients (or weights) meet the other ranks. A rule is one class; the trainer calls
+// it after backward and after the optimizer.
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "engine/core/archive.h"
+#include "model/parameter_store.h"
+#include "mpi_comm/communicator.h"
+
+namespace skep {
+
+/// What one step's micro-batches added up to.
+struct StepTotals {
+  double loss_sum = 0;  ///< sum of token losses
+  double tokens = 0;    ///< targets that were not ignored
+};
+
+/// The wires of one step.
+struct SyncRound {
+  Communicator& comm;
+  const Topology& topology;
+  std::uint64_t seed = 0;
+  std::int64_t step = 0;
+};
+
+enum class Update { due, not_yet };
+
+class GradientSync {
+ public:
+  virtual ~GradientSync() = default;
+  virtual std::string name() const = 0;
+  /// Gradients in the store are sums over this rank's tokens; `totals` is this rank's. When an
+  /// update is due, both are sums over all ranks afterwards.
+  virtual Update after_backward(ParameterStore& store, StepTotals& totals,
+                                const SyncRound& round) = 0;
+  virtual void after_update(ParameterStore&, const SyncRound&) {}
+  virtual void archive(Archive&) {}
+};
+
+/// Every step: all gradients are summed over all ranks. Costs one all-reduce of the gradients per
+/// step and no memory.
+std::unique_ptr<GradientSync> make_every_step();
+
+}  // namespace skep

@@ -1,0 +1,211 @@
+#include "train/trainer.h"
+
+#include <chrono>
+#include <cmath>
+#include <limits>
+
+#include "engine/autograd/tape.h"
+#include "engine/core/random.h"
+#include "mpi_comm/leave.h"
+#include "train/checkpoint/checkpointer.h"
+#include "train/clip.h"
+#include "train/evaluate.h"
+#include "train/hash.h"
+#include "train/observe/resources.h"
+
+namespace skep {
+namespace {
+
+constexpr std::int64_t most_skips_in_a_row = 20;
+
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+bool due(std::int64_t step, std::int64_t every) { return every > 0 && step % every == 0; }
+
+}  // namespace
+
+Trainer::Trainer(Parts& parts, const Limits& limits) : parts_(parts), limits_(limits) {
+  progress_.seed = static_cast<std::int64_t>(limits.seed);
+  progress_.windows = parts.train_data->windows();
+  progress_.tokenizer_hash =
+      parts.tokenizer ? static_cast<std::int64_t>(parts.tokenizer->hash()) : 0;
+}
+
+void Trainer::run() {
+  check_replicas();
+  while (progress_.step < limits_.steps) {
+    const double started = seconds_now(), waited = parts_.comm.traffic().total().wait_seconds;
+    const SyncRound round{parts_.comm, *parts_.topology, limits_.seed, progress_.step};
+    const double lr = parts_.schedule->at(progress_.step);
+
+    StepTotals totals = fill_gradients();  // batch -> logits -> loss -> tape backward
+    Outcome outcome;
+    if (parts_.sync->after_backward(*parts_.parameters, totals, round) ==
+        Update::due) {                                       // gradients meet the other ranks
+      outcome = update(totals, lr);                          // clip, then optimizer
+      parts_.sync->after_update(*parts_.parameters, round);  // weights meet the other ranks
+    }
+
+    ++progress_.step;
+    progress_.position += parts_.loader->split().global_batch();
+    progress_.tokens += static_cast<std::int64_t>(totals.tokens);
+    report(totals, outcome, lr, seconds_now() - started,
+           parts_.comm.traffic().total().wait_seconds - waited);
+    stop_if_hopeless(outcome, totals);
+    between_steps();
+  }
+  validate();
+  save();
+}
+
+StepTotals Trainer::fill_gradients() {
+  StepTotals totals;
+  parts_.parameters->clear_gradients();
+  for (std::int64_t i = 0; i < parts_.loader->split().accumulation; ++i) {
+    const Batch batch = parts_.loader->micro_batch(progress_.position, i);
+    Pass pass{Pass::Mode::train, derive_key(limits_.seed, "dropout")};
+    pass.first_sample = static_cast<std::uint64_t>(batch.samples.front());
+    Tape tape;  // records every op below
+    const Tensor loss = parts_.objective->loss(*parts_.model, batch, pass);
+    tape.backward(loss);  // writes into parameters->grads()
+    totals.loss_sum += loss.item();
+    totals.tokens += static_cast<double>(batch.valid_targets);
+  }
+  parts_.parameters->zero_unwritten();
+  return totals;
+}
+
+Trainer::Outcome Trainer::update(const StepTotals& totals, double lr) {
+  if (totals.tokens == 0) {
+    say(fmt::format("step {}: every target of the global batch is ignored; no update",
+                    progress_.step + 1));
+    return {};
+  }
+  ParameterStore& store = *parts_.parameters;
+  const Clip clip = clip_by_norm(store.grads(), totals.tokens, limits_.max_norm);
+  if (!clip.finite) {
+    say(fmt::format("step {}: the gradient norm is {}; no update", progress_.step + 1, clip.norm));
+    return {clip.norm, false};
+  }
+  parts_.optimizer->update(store.values(), store.grads(), store.decay_ranges(), lr, clip.factor);
+  return {clip.norm, true};
+}
+
+void Trainer::report(const StepTotals& totals, const Outcome& outcome, double lr,
+                     double step_seconds, double wait_seconds) {
+  StepReport r;
+  r.step = progress_.step;
+  r.epoch = static_cast<double>(progress_.position) / static_cast<double>(progress_.windows);
+  r.loss = totals.tokens > 0 ? totals.loss_sum / totals.tokens
+                             : std::numeric_limits<double>::quiet_NaN();
+  r.lr = lr;
+  r.grad_norm = outcome.norm;
+  r.tokens = progress_.tokens;
+  r.updates = parts_.optimizer->updates();
+  r.tokens_per_second = totals.tokens / step_seconds;
+  r.step_seconds = step_seconds;
+  r.compute_seconds = step_seconds - wait_seconds;
+  r.comm_wait_seconds = wait_seconds;
+  r.bytes_sent = parts_.comm.traffic().total().bytes_sent;
+  r.topology = parts_.topology->name();
+  r.sync = parts_.sync->name();
+  r.skipped = !outcome.updated;
+  r.rss_bytes = resident_bytes();
+  for (auto& observer : parts_.observers) observer->on_step(r);
+}
+
+// A step without a finite gradient now and then is noise; many in a row is a run that has diverged.
+// Every rank has the same gradients, so every rank decides the same.
+void Trainer::stop_if_hopeless(const Outcome& outcome, const StepTotals& totals) {
+  skipped_in_a_row_ = outcome.updated || totals.tokens == 0 ? 0 : skipped_in_a_row_ + 1;
+  if (skipped_in_a_row_ >= most_skips_in_a_row)
+    fail(ErrorKind::non_finite,
+         "the gradient was not finite in {} steps in a row, the last of them step {}; the last "
+         "checkpoint is kept: "
+         "resume from it with a lower optim.lr",
+         skipped_in_a_row_, progress_.step);
+}
+
+// What the end of the run does anyway is not done twice.
+void Trainer::between_steps() {
+  if (due(progress_.step, limits_.hash_every)) check_replicas();
+  if (progress_.step == limits_.steps) return;
+  if (due(progress_.step, limits_.eval_every)) validate();
+  if (due(progress_.step, limits_.checkpoint_every)) save();
+}
+
+void Trainer::validate() {
+  if (!parts_.validation) return;
+  const StepTotals totals =
+      evaluate(*parts_.model, *parts_.objective, *parts_.validation, parts_.comm);
+  for (auto& observer : parts_.observers)
+    observer->on_validation(progress_.step, totals.loss_sum / totals.tokens);
+}
+
+void Trainer::save() {
+  // All replicas are equal: rank 0 writes. If it fails, every rank leaves with its code.
+  int code = 0;
+  std::string message;
+  if (parts_.comm.rank() == 0) try {
+      save_checkpoint(
+          limits_.checkpoint_folder, progress_.step,
+          {*parts_.model, *parts_.parameters, parts_.tokenizer.get(), [this](Archive& archive) {
+             progress_.archive(archive);
+             parts_.optimizer->archive(archive);
+             parts_.sync->archive(archive);
+           }});
+      prune_checkpoints(limits_.checkpoint_folder, limits_.checkpoint_keep);
+    } catch (const Error& error) {
+      code = error.exit_code();
+      message = error.what();
+    }
+  code = static_cast<int>(parts_.comm.all_reduce(static_cast<std::int64_t>(code), Combine::max));
+  if (code != 0)
+    throw Error(static_cast<ErrorKind>(code),
+                message.empty() ? "rank 0 could not save a checkpoint" : message);
+  say(fmt::format("saved {}/step-{}", limits_.checkpoint_folder, progress_.step));
+}
+
+void Trainer::resume(const std::string& checkpoint) {
+  const Progress configured = progress_;
+  load_checkpoint(checkpoint, {*parts_.model, *parts_.parameters, parts_.tokenizer.get(),
+                               [this](Archive& archive) {
+                                 progress_.archive(archive);
+                                 parts_.optimizer->archive(archive);
+                                 parts_.sync->archive(archive);
+                               }});
+  auto must_match = [&](std::string_view what, std::int64_t saved, std::int64_t now) {
+    if (saved != now)
+      fail(ErrorKind::data, "{}: cannot continue this run: its {} was {}, now it is {}", checkpoint,
+           what, saved, now);
+  };
+  must_match("run.seed", progress_.seed, configured.seed);
+  must_match("number of training windows", progress_.windows, configured.windows);
+  must_match("tokenizer hash", progress_.tokenizer_hash, configured.tokenizer_hash);
+}
+
+void Trainer::check_replicas() {
+  const Tensor& values = parts_.parameters->values();
+  const auto bytes = std::span(static_cast<const std::byte*>(values.raw()), values.bytes());
+  const std::vector<int> different = parts_.comm.all_equal(hash_bytes(bytes));
+  if (!different.empty())
+    fail(ErrorKind::bug, "after step {} the parameters of ranks {} differ from the other ranks'",
+         progress_.step, fmt::join(different, ", "));
+}
+
+void Trainer::say(const std::string& text) {
+  for (auto& observer : parts_.observers) observer->on_message(text);
+}
+
+void Progress::archive(Archive& archive) {
+  archive.field("step", step);
+  archive.field("position", position);
+  archive.field("tokens", tokens);
+  archive.field("seed", seed);
+  archive.field("windows", windows);
+  archive.field("tokenizer_hash", tokenizer_hash);
+}
+
+}  // namespace skep

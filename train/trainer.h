@@ -1,0 +1,96 @@
+#pragma once
+// The trainer: the loop, and nothing that the parts could do themselves. Which parts, build.cpp
+// decides.
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/optim/optimizer.h"
+#include "model/language_model.h"
+#include "model/parameter_store.h"
+#include "mpi_comm/communicator.h"
+#include "train/data/loader.h"
+#include "train/data/tokenizer.h"
+#include "train/loss/objective.h"
+#include "train/observe/observer.h"
+#include "train/schedule/lr_schedule.h"
+#include "train/sync/gradient_sync.h"
+
+namespace skep {
+
+struct Parts {
+  explicit Parts(Communicator& communicator) : comm(communicator) {}
+
+  Communicator& comm;
+  std::unique_ptr<Topology> topology;
+  std::string data_description;
+  std::shared_ptr<const Tokenizer> tokenizer;  ///< or null
+  std::unique_ptr<Dataset> train_data, validation_data;
+  std::unique_ptr<Loader> loader;
+  std::unique_ptr<EvaluationLoader> validation;  ///< null when there is no validation set
+  std::unique_ptr<LanguageModel> model;
+  std::unique_ptr<ParameterStore> parameters;
+  std::unique_ptr<Objective> objective;
+  std::unique_ptr<GradientSync> sync;
+  std::unique_ptr<Optimizer> optimizer;
+  std::unique_ptr<LrSchedule> schedule;
+  std::vector<std::unique_ptr<Observer>> observers;
+};
+
+struct Limits {
+  std::int64_t steps = 0;
+  std::uint64_t seed = 0;
+  double max_norm = 1;
+  std::int64_t eval_every = 0;        ///< 0: only at the end
+  std::int64_t hash_every = 0;        ///< 0: never
+  std::int64_t checkpoint_every = 0;  ///< 0: only at the end
+  std::int64_t checkpoint_keep = 3;
+  std::string checkpoint_folder;
+};
+
+/// Where a run is: all that changes from step to step and is no tensor.
+struct Progress {
+  std::int64_t step = 0;      ///< steps finished
+  std::int64_t position = 0;  ///< global index of the next sample
+  std::int64_t tokens = 0;    ///< targets trained on, all ranks
+  std::int64_t seed = 0;
+  std::int64_t windows = 0;  ///< of the training set: the order of samples depends on it
+  std::int64_t tokenizer_hash = 0;
+
+  void archive(Archive& archive);
+};
+
+class Trainer {
+ public:
+  Trainer(Parts& parts, const Limits& limits);
+
+  /// Restores a checkpoint; Error(data) when it does not continue this run.
+  void resume(const std::string& checkpoint);
+  std::int64_t first_step() const { return progress_.step; }
+
+  /// Trains to limits.steps, then validates and saves. Collective.
+  void run();
+
+ private:
+  struct Outcome {
+    double norm = 0;
+    bool updated = false;
+  };
+  StepTotals fill_gradients();
+  Outcome update(const StepTotals& totals, double lr);
+  void report(const StepTotals& totals, const Outcome& outcome, double lr, double step_seconds,
+              double wait_seconds);
+  void between_steps();
+  void validate();
+  void save();
+  void check_replicas();
+  void stop_if_hopeless(const Outcome& outcome, const StepTotals& totals);
+  void say(const std::string& text);
+
+  Parts& parts_;
+  Limits limits_;
+  Progress progress_;
+  std::int64_t skipped_in_a_row_ = 0;
+};
+
+}  // namespace skep
