@@ -27,8 +27,7 @@ constexpr int wire_index = std::is_same_v<T, float>          ? 0
 }  // namespace detail
 
 template <class T>
-concept WireElement = detail::wire_index<std::remove_cv_t<T>>
->= 0;
+concept WireElement = (detail::wire_index<std::remove_cv_t<T>> >= 0);
 
 /// A contiguous buffer of wire elements: a vector, an array, a span.
 template <class R>
