@@ -8,6 +8,13 @@
 #include "mpi_comm/comm_error.h"
 
 namespace skep {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds farewell{500};
+
+}  // namespace
 
 Pending::Pending(Executor& executor, Execution& execution)
     : executor_(&executor), execution_(&execution), exceptions_(std::uncaught_exceptions()) {}
@@ -19,10 +26,13 @@ Pending::Pending(Pending&& other) noexcept
 
 Pending::~Pending() {
   if (execution_ == nullptr) return;
-  if (std::uncaught_exceptions() > exceptions_)
-    executor_->transport_.abandon();
-  else
+  if (std::uncaught_exceptions() == exceptions_) {
     wait();
+    return;
+  }
+  // An exception passes and the buffer is about to vanish under the messages. Mostly the other
+  // ranks are in the same collective and it completes; if not, nobody may touch the buffer again.
+  if (!executor_->try_wait(*execution_, farewell)) executor_->transport_.abandon();
 }
 
 bool Pending::done() const { return execution_ == nullptr || execution_->done(); }
@@ -67,7 +77,6 @@ void Executor::set_max_chunk(std::size_t elements) {
 }
 
 void Executor::wait(Execution& execution) {
-  using Clock = std::chrono::steady_clock;
   while (!execution.done()) {
     if (progress()) continue;
     const Clock::time_point since = Clock::now();
@@ -75,6 +84,18 @@ void Executor::wait(Execution& execution) {
     while (!progress());
     execution.counts().wait_seconds += std::chrono::duration<double>(Clock::now() - since).count();
   }
+}
+
+bool Executor::try_wait(Execution& execution, std::chrono::milliseconds limit) noexcept {
+  if (gave_up_) return execution.done();
+  try {
+    const Clock::time_point end = Clock::now() + limit;
+    while (!execution.done() && Clock::now() < end)
+      if (!progress()) transport_.idle();
+  } catch (...) {  // a second failure: the first one is what will be reported
+  }
+  gave_up_ = !execution.done();
+  return execution.done();
 }
 
 void Executor::release(Execution& execution) {

@@ -3,6 +3,7 @@
 // computes calls progress() now and then, and waiting progresses everything in flight.
 // All ranks start the same plans in the same order: the start's number is the messages' tag, which
 // keeps plans in flight apart.
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -19,7 +20,8 @@ namespace skep {
 class Executor;
 
 /// A plan in flight. Its buffer must live and stay untouched until wait() has returned. Letting go
-/// of an unfinished one waits for it, except while an exception passes: then the run is ending.
+/// of an unfinished one waits for it; while an exception passes only for a moment: the run is
+/// ending.
 class [[nodiscard]] Pending {
  public:
   Pending(Pending&& other) noexcept;
@@ -53,12 +55,15 @@ class Executor {
  private:
   friend class Pending;
   void wait(Execution& execution);
+  /// False when it is not complete after `limit`; from then on no later one is waited for either.
+  bool try_wait(Execution& execution, std::chrono::milliseconds limit) noexcept;
   void release(Execution& execution);
 
   Transport& transport_;
   Traffic& traffic_;
   std::size_t max_chunk_ = default_max_chunk;
   std::uint64_t started_ = 0;
+  bool gave_up_ = false;
   std::vector<std::unique_ptr<Execution>> all_;
   std::vector<Execution*> in_flight_, spare_;
 };

@@ -143,9 +143,9 @@ void abort_all(int exit_code, std::string_view message) {
     finalize_and_exit(exit_code, me.running);
   }
   if (abandoned) {
-    // Deaf and mute: leave the word to any lower rank, by time alone.
-    const auto extra = settling_time + std::min(me.rank, longest_stagger) * stagger;
-    std::this_thread::sleep_for(me.rank == 0 ? settling_time : settling_time + extra);
+    // Deaf and mute: by time alone, rank 0 goes first and the others take turns.
+    std::this_thread::sleep_for((me.rank == 0 ? 1 : 2) * settling_time +
+                                std::min(me.rank, longest_stagger) * stagger);
     print_line(me.rank, message);
   } else if (channel != MPI_COMM_NULL) {
     // Not on the stack: MPI may still read the notice while this function waits to be ended.

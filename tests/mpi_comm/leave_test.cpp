@@ -79,7 +79,15 @@ TEST_CASE("leave: all ranks fail with messages under way", "[leave]") {
   const Ending ending = mpirun(4, "all_in_flight");
   CHECK(ending.exit_code == 3);
   REQUIRE(ending.lines.size() == 1);
-  CHECK_THAT(ending.lines[0], StartsWith("rank 0 (") && EndsWith("): out of honey"));
+  CHECK_THAT(ending.lines[0], StartsWith("rank 0 (") && Contains("): out of honey"));
+}
+
+TEST_CASE("leave: ranks fail with messages under way that nobody takes", "[leave]") {
+  const Ending ending = mpirun(4, "stranded");
+  CHECK(ending.exit_code == 3);
+  REQUIRE(ending.lines.size() == 1);
+  CHECK_THAT(ending.lines[0], StartsWith("rank 1 (") && EndsWith("): out of honey"));
+  CHECK(ending.seconds < 10);
 }
 
 TEST_CASE("leave: of ranks that fail differently the lowest speaks", "[leave]") {

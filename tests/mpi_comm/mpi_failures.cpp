@@ -33,10 +33,18 @@ void run(int argc, char** argv) {
     std::vector<float> data(rank == 1 ? 107 : 100);
     for (int i = 0; i < 3; ++i) comm.all_reduce(data);
   }
+  std::vector<float> data(1 << 20);
+  const auto start = [&] {
+    return comm.start(default_topology().all_reduce(comm.place(), data.size()), data);
+  };
   if (how == "in_flight" || how == "all_in_flight") {
-    std::vector<float> data(1 << 20);
-    const Pending pending = comm.start(default_topology().all_reduce(comm.place(), 1 << 20), data);
+    const Pending pending = start();
     if (rank == 1 || how == "all_in_flight") throw std::runtime_error("out of honey");
+  }
+  if (how == "stranded") {  // the others never get to the collective
+    if (rank == 0) std::this_thread::sleep_for(60s);
+    const Pending first = start(), second = start();
+    throw std::runtime_error("out of honey");
   }
   if (how == "agree") agree(rank == 2 ? 5 : 0, "disk of rank 2 is full");
   if (how == "well") agree(0, "");
