@@ -1,0 +1,93 @@
+#include "mpi_comm/communicator.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <numeric>
+
+#include "mpi_comm/comm_error.h"
+#include "mpi_comm/topologies/full_mesh.h"
+#include "mpi_comm/topologies/tree.h"
+
+namespace skep {
+
+const Topology& default_topology() {
+  static const FullMesh mesh;
+  return mesh;
+}
+
+Communicator::Communicator(std::unique_ptr<Transport> transport)
+    : transport_(std::move(transport)), executor_(*transport_, traffic_) {}
+
+Pending Communicator::start(Plan plan, WireSpan data, Combine how) {
+  return executor_.start(std::move(plan), data, how);
+}
+
+void Communicator::all_reduce(WireSpan data, Combine how, const Route& route) {
+  start(route.topology.all_reduce(place(route), data.count()), data, how).wait();
+}
+
+void Communicator::reduce_scatter(WireSpan data, Combine how, const Route& route) {
+  start(route.topology.reduce_scatter(place(route), data.count()), data, how).wait();
+}
+
+void Communicator::all_gather(WireView mine, WireSpan all, const Route& route) {
+  const std::size_t ranks = route.topology.group(place(route)).ranks.size();
+  all_gatherv(mine, std::vector<std::size_t>(ranks, mine.count()), all, route);
+}
+
+void Communicator::all_gatherv(WireView mine, std::span<const std::size_t> counts, WireSpan all,
+                               const Route& route) {
+  Plan plan = route.topology.all_gather(place(route), counts);
+  const auto position = static_cast<std::size_t>(route.topology.group(place(route)).position);
+  const std::size_t total = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+  comm_check(mine.type() == all.type(), "all_gather: contributes {} but gathers {}",
+             name_of(mine.type()), name_of(all.type()));
+  comm_check(mine.count() == counts[position] && all.count() == total,
+             "all_gather: rank {} contributes {} elements into {}, the counts say {} into {}",
+             rank(), mine.count(), all.count(), counts[position], total);
+  const std::size_t begin = std::accumulate(
+      counts.begin(), counts.begin() + static_cast<std::ptrdiff_t>(position), std::size_t{0});
+  std::copy_n(mine.data(), mine.size_bytes(), all.part(begin, mine.count()).data());
+  start(std::move(plan), all).wait();
+}
+
+void Communicator::broadcast(WireSpan data, int root, const Route& route) {
+  start(route.topology.broadcast(place(route), root, data.count()), data).wait();
+}
+
+void Communicator::barrier() {
+  // The sum of ones is complete only after every rank has given its one.
+  static const Tree tree;
+  std::array<std::int64_t, 1> arrived{1};
+  all_reduce(arrived, Combine::sum, tree);
+  comm_check(arrived[0] == size(), "barrier: {} of {} ranks arrived", arrived[0], size());
+}
+
+double Communicator::all_reduce(double value, Combine how) {
+  std::array<double, 1> values{value};
+  all_reduce(values, how);
+  return values[0];
+}
+
+std::int64_t Communicator::all_reduce(std::int64_t value, Combine how) {
+  std::array<std::int64_t, 1> values{value};
+  all_reduce(values, how);
+  return values[0];
+}
+
+std::vector<int> Communicator::all_equal(std::uint64_t hash) {
+  const std::array<std::int64_t, 1> mine{std::bit_cast<std::int64_t>(hash)};
+  std::vector<std::int64_t> all(static_cast<std::size_t>(size()));
+  all_gather(mine, all);
+  // max_element returns the first of equals: the camp of the lowest rank.
+  std::vector<std::ptrdiff_t> camp;
+  for (const std::int64_t value : all) camp.push_back(std::count(all.begin(), all.end(), value));
+  const auto largest = std::max_element(camp.begin(), camp.end()) - camp.begin();
+  std::vector<int> different;
+  for (std::size_t r = 0; r < all.size(); ++r)
+    if (all[r] != all[static_cast<std::size_t>(largest)]) different.push_back(static_cast<int>(r));
+  return different;
+}
+
+}  // namespace skep

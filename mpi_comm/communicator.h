@@ -1,0 +1,83 @@
+#pragma once
+// Collectives among all ranks of a run. A call goes: topology → plan → executor → transport; which
+// transport (MPI, or threads in one process) is the derived class's only business.
+// Collective calls: every rank makes the same calls in the same order with fitting arguments.
+// Errors: CommError; CommFailure::bug for arguments that do not fit, lost_rank when the wire fails.
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "mpi_comm/combine.h"
+#include "mpi_comm/executor.h"
+#include "mpi_comm/topology.h"
+#include "mpi_comm/traffic.h"
+#include "mpi_comm/transport.h"
+#include "mpi_comm/wire.h"
+
+namespace skep {
+
+/// The topology used when a call names none: the full mesh.
+const Topology& default_topology();
+
+/// Which wires a call uses: `comm.all_reduce(grads, Combine::sum, {ring, seed, step})`.
+/// The topology must outlive the call; only its groups ask for seed and step.
+struct Route {
+  Route(const Topology& topology = default_topology(), std::uint64_t seed = 0, long step = 0)
+      : topology(topology), seed(seed), step(step) {}
+  const Topology& topology;
+  std::uint64_t seed;
+  long step;
+};
+
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+  int rank() const { return transport_->rank(); }
+  int size() const { return transport_->size(); }
+  Place place(std::uint64_t seed = 0, long step = 0) const { return {rank(), size(), seed, step}; }
+
+  /// Non-blocking: carries out this rank's plan on `data` while the caller goes on.
+  Pending start(Plan plan, WireSpan data, Combine how = Combine::sum);
+  /// To be called now and then while plans are in flight; true when anything moved.
+  bool progress() { return executor_.progress(); }
+
+  /// Afterwards `data` holds the combination over the group's ranks, bit-identical on each.
+  void all_reduce(WireSpan data, Combine how = Combine::sum, const Route& route = {});
+  /// Afterwards this rank's part (see part()) of `data` is combined, the rest is undefined.
+  void reduce_scatter(WireSpan data, Combine how = Combine::sum, const Route& route = {});
+  /// `all` has room for `mine` of every rank of the group, in the group's order.
+  void all_gather(WireView mine, WireSpan all, const Route& route = {});
+  /// As all_gather; position i of the group contributes counts[i] elements.
+  void all_gatherv(WireView mine, std::span<const std::size_t> counts, WireSpan all,
+                   const Route& route = {});
+  /// `data` of rank `root` for the whole group.
+  void broadcast(WireSpan data, int root, const Route& route = {});
+  /// Returns on no rank before it has been called on all.
+  void barrier();
+
+  /// One number combined over all ranks.
+  double all_reduce(double value, Combine how);
+  std::int64_t all_reduce(std::int64_t value, Combine how);
+  /// Ranks whose value is not that of the majority (of equal camps, the one of the lowest rank
+  /// counts as the majority). Empty: all ranks hold the same. The same answer everywhere.
+  std::vector<int> all_equal(std::uint64_t hash);
+
+  /// Cumulative counters of this rank.
+  const Traffic& traffic() const { return traffic_; }
+  /// Elements in one message, for all ranks alike. The default is just below MPI's limit of 2^31.
+  void set_max_chunk(std::size_t elements) { executor_.set_max_chunk(elements); }
+
+ protected:
+  explicit Communicator(std::unique_ptr<Transport> transport);
+
+ private:
+  Place place(const Route& route) const { return place(route.seed, route.step); }
+
+  std::unique_ptr<Transport> transport_;
+  Traffic traffic_;
+  Executor executor_;
+};
+
+}  // namespace skep

@@ -1,0 +1,92 @@
+#include "mpi_comm/environment.h"
+
+#include <mpi.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <array>
+#include <charconv>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+
+#include "mpi_comm/comm_error.h"
+#include "mpi_comm/leave.h"
+#include "mpi_comm/mpi_check.h"
+
+namespace skep {
+namespace {
+
+// A positive number in an environment variable, or 0.
+int read_number(const char* text) {
+  int value = 0;
+  if (text != nullptr) std::from_chars(text, text + std::strlen(text), value);
+  return value;
+}
+
+// MPI's own waiting calls spin unless told before MPI_Init; with more ranks than processors that
+// costs milliseconds a message. A setting of the user's stays.
+void let_mpi_yield() {
+  const int local_ranks = read_number(std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE"));
+  if (local_ranks > sysconf(_SC_NPROCESSORS_ONLN)) setenv("OMPI_MCA_mpi_yield_when_idle", "1", 0);
+}
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+}  // namespace
+
+Environment::Environment(int& argc, char**& argv) : host_(host_name()) {
+  let_mpi_yield();
+  int provided = 0;
+  MPI_CHECK(MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &provided));
+  MPI_CHECK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+  MPI_CHECK(MPI_Comm_rank(MPI_COMM_WORLD, &rank_));
+  MPI_CHECK(MPI_Comm_size(MPI_COMM_WORLD, &size_));
+  prepare_to_leave();
+  if (provided < MPI_THREAD_FUNNELED)
+    comm_fail(CommFailure::usage,
+              "this MPI library gives thread level {} only; MPI_THREAD_FUNNELED ({}) is needed",
+              provided, MPI_THREAD_FUNNELED);
+  const std::string problem = find_singletons(size_, [](const char* name) { return getenv(name); });
+  if (!problem.empty()) comm_fail(CommFailure::usage, "{}", problem);
+  find_local_ranks();
+}
+
+Environment::~Environment() {
+  if (std::uncaught_exceptions() > 0) return;
+  MPI_Finalize();  // nothing can be thrown from here, and nothing is left to be done about it
+}
+
+void Environment::find_local_ranks() {
+  MPI_Comm local = MPI_COMM_NULL;
+  MPI_CHECK(
+      MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &local));
+  MPI_CHECK(MPI_Comm_rank(local, &local_rank_));
+  MPI_CHECK(MPI_Comm_size(local, &local_size_));
+  // Launchers bind each rank to processors of its own: only the union says how many there are.
+  cpu_set_t processors;
+  CPU_ZERO(&processors);
+  sched_getaffinity(0, sizeof processors, &processors);
+  MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &processors, sizeof processors, MPI_BYTE, MPI_BOR, local));
+  local_processors_ = CPU_COUNT(&processors);
+  MPI_CHECK(MPI_Comm_free(&local));
+}
+
+std::string find_singletons(int mpi_size, const ReadVariable& read) {
+  for (const char* name : {"SLURM_STEP_NUM_TASKS", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE"}) {
+    const int launched = read_number(read(name));
+    if (launched > mpi_size)
+      return fmt::format(
+          "the launcher started {} processes ({}) but MPI connects only {}: each would run alone. "
+          "Under Slurm use `srun --mpi=pmix`; otherwise use the mpirun of the MPI library this "
+          "program was built with",
+          launched, name, mpi_size);
+  }
+  return {};
+}
+
+}  // namespace skep

@@ -1,0 +1,49 @@
+#pragma once
+// One plan being carried out on one buffer: posts a round, combines or stores what arrives in the
+// listed order (so results do not depend on timing), and goes on to the next round. Never blocks.
+// The object is reused: its scratch memory grows to the largest round seen and then stays.
+#include <cstddef>
+#include <vector>
+
+#include "mpi_comm/combine.h"
+#include "mpi_comm/plan.h"
+#include "mpi_comm/traffic.h"
+#include "mpi_comm/transport.h"
+
+namespace skep {
+
+class Execution {
+ public:
+  /// `max_chunk` elements at most in one message; the same on all ranks.
+  void begin(Plan plan, WireSpan data, Combine how, int tag, std::size_t max_chunk,
+             TrafficCounts& counts);
+  /// Goes as far as it can; true when anything moved.
+  bool advance(Transport& transport);
+  bool done() const { return round_ == plan_.rounds.size(); }
+  TrafficCounts& counts() { return *counts_; }
+
+ private:
+  struct Arrival {
+    Ticket ticket;
+    WireSpan landing;  // where the message lands
+    WireSpan target;   // where it belongs: the same place unless it is to be combined
+  };
+  void post(Transport& transport);
+  bool collect(Transport& transport);
+
+  Plan plan_;
+  WireSpan data_{nullptr, 0, WireType::u8};
+  Combine how_ = Combine::sum;
+  int tag_ = 0;
+  std::size_t max_chunk_ = 0;
+  TrafficCounts* counts_ = nullptr;
+
+  std::size_t round_ = 0;
+  bool posted_ = false;
+  std::vector<std::byte> inbox_;  // arrivals of a combining round, side by side
+  std::vector<Arrival> arrivals_;
+  std::vector<Ticket> departures_;
+  std::size_t arrived_ = 0, departed_ = 0;
+};
+
+}  // namespace skep

@@ -1,0 +1,71 @@
+#pragma once
+// Carries out plans over a transport, any number of them at once. Nothing moves by itself: whoever
+// computes calls progress() now and then, and waiting progresses everything in flight.
+// All ranks start the same plans in the same order: the start's number is the messages' tag, which
+// keeps plans in flight apart.
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "mpi_comm/combine.h"
+#include "mpi_comm/execution.h"
+#include "mpi_comm/plan.h"
+#include "mpi_comm/traffic.h"
+#include "mpi_comm/transport.h"
+
+namespace skep {
+
+class Executor;
+
+/// A plan in flight. Its buffer must live and stay untouched until wait() has returned. Letting go
+/// of an unfinished one waits for it; while an exception passes only for a moment: the run is
+/// ending.
+class [[nodiscard]] Pending {
+ public:
+  Pending(Pending&& other) noexcept;
+  Pending& operator=(Pending&&) = delete;
+  ~Pending();
+  /// Whether it is complete, as of the last progress().
+  bool done() const;
+  /// Returns when this rank's part is complete. A second call returns at once.
+  void wait();
+
+ private:
+  friend class Executor;
+  Pending(Executor& executor, Execution& execution);
+  Executor* executor_;
+  Execution* execution_;
+  int exceptions_;  // in flight when this was made
+};
+
+class Executor {
+ public:
+  /// The largest message by default: MPI counts are int. A multiple of 64 keeps chunks aligned.
+  static constexpr std::size_t default_max_chunk = (std::size_t{1} << 31) - 64;
+
+  Executor(Transport& transport, Traffic& traffic);
+  Pending start(Plan plan, WireSpan data, Combine how);
+  /// Moves everything in flight as far as it goes; true when anything moved.
+  bool progress();
+  /// Elements in one message, at least 1; set it alike on all ranks while nothing is in flight.
+  void set_max_chunk(std::size_t elements);
+
+ private:
+  friend class Pending;
+  void wait(Execution& execution);
+  /// False when it is not complete after `limit`; from then on no later one is waited for either.
+  bool try_wait(Execution& execution, std::chrono::milliseconds limit) noexcept;
+  void release(Execution& execution);
+
+  Transport& transport_;
+  Traffic& traffic_;
+  std::size_t max_chunk_ = default_max_chunk;
+  std::uint64_t started_ = 0;
+  bool gave_up_ = false;
+  std::vector<std::unique_ptr<Execution>> all_;
+  std::vector<Execution*> in_flight_, spare_;
+};
+
+}  // namespace skep

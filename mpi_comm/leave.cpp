@@ -1,0 +1,178 @@
+#include "mpi_comm/leave.h"
+
+#include <fmt/ranges.h>
+#include <mpi.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <iostream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "mpi_comm/mpi_check.h"
+
+namespace skep {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+// Long enough for ranks that fail at the same time to hear of each other and for MPI_Abort to reach
+// them; short enough for nobody to mind.
+constexpr auto settling_time = 500ms;
+constexpr auto patience = 5s;   // with a speaker that should have ended this rank by now
+constexpr auto stagger = 50ms;  // between ranks that cannot hear each other
+constexpr int longest_stagger = 60;
+
+// Its own communicator: no message of the run is ever taken for one of these.
+MPI_Comm channel = MPI_COMM_NULL;
+bool abandoned = false;
+
+struct Self {
+  int rank = 0, size = 1;
+  bool running = false;  // MPI has been started and not finalised
+};
+
+Self self() {
+  Self me;
+  int initialized = 0, finalized = 0;
+  MPI_Initialized(&initialized);
+  MPI_Finalized(&finalized);
+  me.running = initialized != 0 && finalized == 0;
+  if (me.running) {
+    MPI_Comm_rank(MPI_COMM_WORLD, &me.rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &me.size);
+  }
+  return me;
+}
+
+// One write call: a line that other output cannot tear.
+void print_line(int rank, std::string_view message, const std::vector<int>& also = {}) {
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  std::string line = fmt::format("rank {} ({}): {}", rank, host.data(), message);
+  if (!also.empty())
+    line +=
+        fmt::format(" (the same on rank{} {})", also.size() > 1 ? "s" : "", fmt::join(also, ", "));
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  line += '\n';
+  [[maybe_unused]] const auto written = write(STDERR_FILENO, line.data(), line.size());
+}
+
+void flush_output() {
+  std::cout.flush();
+  std::fflush(nullptr);
+}
+
+// Destructors would want the other ranks, so none run.
+[[noreturn]] void finalize_and_exit(int exit_code, bool running) {
+  if (running) MPI_Finalize();
+  std::_Exit(exit_code);
+}
+
+[[noreturn]] void leave_in_order(const Self& me, int exit_code, int speaker,
+                                 std::string_view message) {
+  flush_output();
+  if (me.rank == speaker && !message.empty()) print_line(me.rank, message);
+  // The launcher ends everybody once one rank leaves with a code other than 0.
+  if (me.size > 1) MPI_Barrier(channel);
+  finalize_and_exit(exit_code, me.running);
+}
+
+std::uint64_t hash_of(std::string_view text) {
+  std::uint64_t hash = 1469598103934665603ull;  // FNV-1a
+  for (const unsigned char c : text) hash = (hash ^ c) * 1099511628211ull;
+  return hash;
+}
+
+// The other ranks that have said they are failing too. Errors of MPI are passed over throughout:
+// this rank is ending, whether or not the others can hear it.
+class FailingRanks {
+ public:
+  FailingRanks(const Self& me, std::uint64_t message_hash) : hash_(message_hash) {
+    for (int peer = 0; peer < me.size; ++peer) {
+      MPI_Request request = MPI_REQUEST_NULL;
+      if (peer != me.rank) MPI_Isend(&hash_, 1, MPI_UINT64_T, peer, 0, channel, &request);
+      if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
+    }
+  }
+
+  void listen(Clock::duration time) {
+    for (const auto end = Clock::now() + time; Clock::now() < end;) {
+      int found = 0;
+      MPI_Status status;
+      MPI_Iprobe(MPI_ANY_SOURCE, 0, channel, &found, &status);
+      if (found == 0) {
+        std::this_thread::sleep_for(1ms);
+        continue;
+      }
+      std::uint64_t hash = 0;
+      MPI_Recv(&hash, 1, MPI_UINT64_T, status.MPI_SOURCE, 0, channel, MPI_STATUS_IGNORE);
+      lowest_ = std::min(lowest_, status.MPI_SOURCE);
+      if (hash == hash_) same_.push_back(status.MPI_SOURCE);
+    }
+    std::sort(same_.begin(), same_.end());
+  }
+
+  int lowest() const { return lowest_; }
+  const std::vector<int>& same() const { return same_; }
+
+ private:
+  std::uint64_t hash_;
+  int lowest_ = 1 << 30;
+  std::vector<int> same_;
+};
+
+}  // namespace
+
+void prepare_to_leave() { MPI_CHECK(MPI_Comm_dup(MPI_COMM_WORLD, &channel)); }
+
+void messages_abandoned() noexcept { abandoned = true; }
+
+void abort_all(int exit_code, std::string_view message) {
+  const Self me = self();
+  flush_output();
+  if (me.size == 1) {
+    print_line(me.rank, message);
+    finalize_and_exit(exit_code, me.running);
+  }
+  if (abandoned) {
+    // Deaf and mute: by time alone, rank 0 goes first and the others take turns.
+    std::this_thread::sleep_for((me.rank == 0 ? 1 : 2) * settling_time +
+                                std::min(me.rank, longest_stagger) * stagger);
+    print_line(me.rank, message);
+  } else if (channel != MPI_COMM_NULL) {
+    // Not on the stack: MPI may still read the notice while this function waits to be ended.
+    auto& failing = *new FailingRanks(me, hash_of(message));
+    failing.listen(settling_time);
+    if (failing.lowest() < me.rank)
+      failing.listen(patience);  // someone else speaks, and ends this rank meanwhile
+    print_line(me.rank, message, failing.same());
+  } else {
+    print_line(me.rank, message);
+  }
+  MPI_Abort(MPI_COMM_WORLD, exit_code);
+  std::_Exit(exit_code);
+}
+
+void agree(int exit_code, std::string_view message) {
+  const Self me = self();
+  int speaker = exit_code != 0 ? me.rank : me.size;
+  if (me.size > 1) MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &speaker, 1, MPI_INT, MPI_MIN, channel));
+  if (speaker == me.size) return;
+  int code = exit_code;
+  if (me.size > 1) MPI_CHECK(MPI_Bcast(&code, 1, MPI_INT, speaker, channel));
+  leave_in_order(me, code, speaker, message);
+}
+
+void leave_together(int exit_code, std::string_view message) {
+  leave_in_order(self(), exit_code, 0, message);
+}
+
+}  // namespace skep

@@ -1,0 +1,31 @@
+#pragma once
+// Ways to end a run in which all ranks leave with one exit code and one line on stderr,
+// `rank r (host): message`.
+// - abort_all: something went wrong on this rank, perhaps on others too; nobody can be waited for.
+// - agree, leave_together: all ranks get here, so they can leave in good order.
+// Without mpirun all of them work for the single rank.
+#include <string_view>
+
+namespace skep {
+
+/// Ends all ranks, whatever they are doing, with this code within seconds. Ranks that fail at the
+/// same time settle who speaks: the lowest, naming those that say the same. Called from a catch at
+/// the top of main; also before MPI_Init and after MPI_Finalize.
+[[noreturn]] void abort_all(int exit_code, std::string_view message);
+
+/// Collective. Each rank reports how it fared, 0 for well. Returns when all are well; otherwise the
+/// lowest failing rank prints its message and all leave with its code, after their writes.
+void agree(int exit_code, std::string_view message);
+
+/// Collective. All leave with this code, after everyone has arrived; rank 0 prints the message
+/// unless it is empty. For errors all ranks share, and for agreed ends such as a checkpointed stop.
+[[noreturn]] void leave_together(int exit_code, std::string_view message);
+
+/// By the transport, when an exception leaves messages under way: their buffers are about to
+/// vanish, so abort_all must not let MPI move anything any more.
+void messages_abandoned() noexcept;
+
+/// Collective, by Environment: sets up the channel on which failing ranks find each other.
+void prepare_to_leave();
+
+}  // namespace skep

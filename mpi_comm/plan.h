@@ -1,0 +1,53 @@
+#pragma once
+// A plan is what one rank does in one collective, written down as data: rounds of transfers.
+// All sends and receives of a round run together; the next round starts when they are complete.
+// Between two ranks, messages are matched in the order of the plan: the k-th send to a peer meets
+// that peer's k-th receive. Plans of all ranks together can be checked without MPI (simulator.h).
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace skep {
+
+/// Elements [begin, end) of the buffer the plan works on.
+struct Range {
+  std::size_t begin = 0, end = 0;
+  std::size_t size() const { return end - begin; }
+  bool empty() const { return begin == end; }
+  bool operator==(const Range&) const = default;
+};
+
+struct Transfer {
+  int peer = 0;  ///< the other rank
+  Range range;   ///< which elements, the same on both sides
+};
+
+/// What becomes of received elements: combined into the buffer in the order listed, or stored.
+enum class OnArrival { combine, copy };
+
+struct Round {
+  OnArrival on_arrival = OnArrival::copy;
+  std::vector<Transfer> sends, receives;
+
+  // Empty ranges are never sent: both sides leave them out.
+  void send(int peer, Range range);
+  void receive(int peer, Range range);
+};
+
+struct Plan {
+  std::string topology;   ///< who made it; traffic is counted under this name
+  std::string operation;  ///< "all_reduce", …
+  std::vector<Round> rounds;
+  int participants = 1;  ///< ranks whose values meet: the divisor of a mean
+
+  /// Elements this rank sends over all rounds.
+  std::size_t elements_sent() const;
+  /// Appends the rounds of another plan.
+  void append(Plan&& next);
+};
+
+/// A table for readers: one line a round, e.g. `  0  combine  send 0-3 to 1      receive 6-9 from
+/// 2`.
+std::string to_string(const Plan& plan);
+
+}  // namespace skep

@@ -1,0 +1,113 @@
+#include "mpi_comm/topology.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "mpi_comm/comm_error.h"
+
+namespace skep {
+namespace {
+
+using Registry = std::map<std::string, std::unique_ptr<Topology> (*)(), std::less<>>;
+
+// A function's static: ready whichever file's entries are initialised first.
+Registry& registry() {
+  static Registry topologies;
+  return topologies;
+}
+
+}  // namespace
+
+Range part(std::size_t count, int index, int parts) {
+  // quotient and remainder instead of count * index / parts: no overflow for huge counts
+  const std::size_t n = static_cast<std::size_t>(parts), i = static_cast<std::size_t>(index);
+  const std::size_t least = count / n, longer = count % n;
+  const std::size_t begin = i * least + std::min(i, longer);
+  return {begin, begin + least + (i < longer ? 1 : 0)};
+}
+
+std::vector<Range> parts_of(std::size_t count, int parts) {
+  std::vector<Range> ranges;
+  ranges.reserve(static_cast<std::size_t>(parts));
+  for (int i = 0; i < parts; ++i) ranges.push_back(part(count, i, parts));
+  return ranges;
+}
+
+std::vector<std::vector<int>> Topology::groups(const Place& at) const {
+  std::vector<int> everybody(static_cast<std::size_t>(at.size));
+  std::iota(everybody.begin(), everybody.end(), 0);
+  return {everybody};
+}
+
+Group Topology::group(const Place& at) const {
+  for (auto& ranks : groups(at)) {
+    const auto found = std::find(ranks.begin(), ranks.end(), at.rank);
+    if (found == ranks.end()) continue;
+    const int position = static_cast<int>(found - ranks.begin());
+    return {std::move(ranks), position};
+  }
+  comm_fail(CommFailure::bug, "topology {}: rank {} of {} is in no group at step {}", name(),
+            at.rank, at.size, at.step);
+}
+
+Plan Topology::all_reduce(const Place& at, std::size_t count) const {
+  const Group own = group(at);
+  return labelled(own.size() > 1 ? plan_all_reduce(own, count) : Plan{}, own, "all_reduce");
+}
+
+Plan Topology::reduce_scatter(const Place& at, std::size_t count) const {
+  const Group own = group(at);
+  return labelled(own.size() > 1 ? plan_reduce_scatter(own, count) : Plan{}, own, "reduce_scatter");
+}
+
+Plan Topology::all_gather(const Place& at, std::span<const std::size_t> counts) const {
+  const Group own = group(at);
+  comm_check(counts.size() == own.ranks.size(),
+             "topology {}: all_gather got {} counts for a group of {} ranks", name(), counts.size(),
+             own.size());
+  std::vector<Range> blocks;
+  for (std::size_t begin = 0; const std::size_t count : counts) {
+    blocks.push_back({begin, begin + count});
+    begin += count;
+  }
+  return labelled(own.size() > 1 ? plan_all_gather(own, blocks) : Plan{}, own, "all_gather");
+}
+
+Plan Topology::broadcast(const Place& at, int root, std::size_t count) const {
+  const Group own = group(at);
+  const auto found = std::find(own.ranks.begin(), own.ranks.end(), root);
+  comm_check(found != own.ranks.end(),
+             "topology {}: broadcast from rank {}, not in the group of {}", name(), root, at.rank);
+  const int position = static_cast<int>(found - own.ranks.begin());
+  return labelled(own.size() > 1 ? plan_broadcast(own, position, count) : Plan{}, own, "broadcast");
+}
+
+Plan Topology::labelled(Plan plan, const Group& group, std::string_view operation) const {
+  plan.topology = name();
+  plan.operation = operation;
+  plan.participants = group.size();
+  return plan;
+}
+
+std::unique_ptr<Topology> make_topology(std::string_view name) {
+  const auto found = registry().find(name);
+  if (found == registry().end())
+    comm_fail(CommFailure::usage, "unknown topology \"{}\": choose one of {}", name,
+              fmt::join(topology_names(), ", "));
+  return found->second();
+}
+
+std::vector<std::string> topology_names() {
+  std::vector<std::string> names;
+  for (const auto& [name, make] : registry()) names.push_back(name);
+  return names;
+}
+
+TopologyEntry::TopologyEntry(std::string name, std::unique_ptr<Topology> (*make)()) {
+  registry().emplace(std::move(name), make);
+}
+
+}  // namespace skep
