@@ -1,6 +1,7 @@
 // train: reads the configuration, builds the parts, runs the trainer. Stages before training end
 // together: each rank does its part, then all agree that it went well, and a mistake in the input
 // is told once. During training an error on any rank ends all.
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <functional>
@@ -94,6 +95,8 @@ void run(int argc, char** argv) {
 }  // namespace skep
 
 int main(int argc, char** argv) {
+  // A file that hits the size limit shall be a failed write with a message, not a killed process.
+  std::signal(SIGXFSZ, SIG_IGN);
   try {
     skep::run(argc, argv);
     return 0;

@@ -1,0 +1,113 @@
+// Whole runs of the shipped train binary.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <set>
+
+#include "program.h"
+
+using namespace skep;
+using namespace skep::test;
+
+TEST_CASE("train: the same losses at 1, 2, 3 and 4 ranks, and files as documented") {
+  const ScratchFolder scratch;
+  std::vector<std::vector<nlohmann::json>> runs;
+  for (int ranks : {1, 2, 3, 4}) {
+    const std::string name = "n" + std::to_string(ranks), run = scratch.path + "/" + name;
+    const Ending ending = run_ranked(ranks, small_run(scratch, name, 20), scratch);
+    INFO(ending.out << ending.err);
+    REQUIRE(ending.code == 0);
+    CHECK(ending.err.empty());
+    CHECK_THAT(ending.out, Catch::Contains("12 sequences = " + std::to_string(ranks) + " rank"));
+    CHECK_THAT(ending.out, Catch::Contains("step 20/20") && Catch::Contains("validation loss"));
+    for (const char* file :
+         {"config.toml", "env.json", "log.rank-0", "ckpt/step-20/manifest.json",
+          "ckpt/step-20/model/config.json", "ckpt/step-20/model/model.safetensors",
+          "ckpt/step-20/model/tokenizer.json"}) {
+      INFO(file);
+      CHECK(std::filesystem::exists(run + "/" + file));
+    }
+    CHECK(std::filesystem::exists(run + "/log.rank-" + std::to_string(ranks - 1)));
+    runs.push_back(metrics_of(run));
+    REQUIRE(runs.back().size() == 21);
+  }
+  for (std::size_t n = 1; n < runs.size(); ++n)
+    for (std::size_t i = 0; i < 21; ++i) {
+      const char* key = i < 20 ? "loss" : "val_loss";
+      const double one = runs[0][i].at(key), many = runs[n][i].at(key);
+      INFO("row " << i << " at " << n + 1 << " ranks: " << one << " " << many);
+      CHECK(std::abs(many - one) <= 2e-5 * one);
+    }
+  for (const char* key :
+       {"step", "epoch", "loss", "lr", "grad_norm", "tokens", "updates", "tokens_per_s", "step_s",
+        "compute_s", "comm_wait_s", "bytes_sent", "topology", "sync", "skipped", "rss_bytes"}) {
+    INFO(key);
+    CHECK(runs[1][0].contains(key));
+  }
+  // Ring: a rank of N sends 2 (N-1)/N of what is summed: at 2 ranks one gradient and two doubles a
+  // step.
+  const std::string text = read_file(scratch.path + "/text.txt");
+  const std::size_t vocab = std::set<char>(text.begin(), text.end()).size(), width = 32;
+  const std::size_t block = 12 * width * width + 13 * width, outside = (vocab + 16 + 2) * width;
+  const double sent =
+      runs[1][1].at("bytes_sent").get<double>() - runs[1][0].at("bytes_sent").get<double>();
+  CHECK(sent == 4.0 * static_cast<double>(2 * block + outside) + 16);
+}
+
+TEST_CASE("train: stop and resume gives the same bytes as never stopping") {
+  const ScratchFolder scratch;
+  REQUIRE(run_ranked(2, small_run(scratch, "whole", 12), scratch).code == 0);
+  REQUIRE(run_ranked(2, small_run(scratch, "parts", 5), scratch).code == 0);
+  const Ending ending =
+      run_ranked(2, small_run(scratch, "parts", 12) + " --run.resume auto", scratch);
+  INFO(ending.out << ending.err);
+  REQUIRE(ending.code == 0);
+  CHECK_THAT(ending.out, Catch::Contains("resumed from") && Catch::Contains("at step 5"));
+  for (const char* file : {"model/model.safetensors", "state.safetensors", "state.json"})
+    CHECK(read_file(scratch.path + "/whole/ckpt/step-12/" + file) ==
+          read_file(scratch.path + "/parts/ckpt/step-12/" + file));
+  const auto whole = metrics_of(scratch.path + "/whole"),
+             parts = metrics_of(scratch.path + "/parts");
+  std::vector<double> losses, resumed;
+  for (const auto& row : whole)
+    if (row.contains("loss")) losses.push_back(row.at("loss"));
+  for (const auto& row : parts)
+    if (row.contains("loss")) resumed.push_back(row.at("loss"));
+  CHECK(losses == resumed);
+}
+
+TEST_CASE("train: resume = auto passes over a damaged checkpoint and says which") {
+  const ScratchFolder scratch;
+  REQUIRE(run_ranked(2, small_run(scratch, "run", 6) + " --checkpoint.every 3", scratch).code == 0);
+  std::filesystem::resize_file(scratch.path + "/run/ckpt/step-6/model/model.safetensors", 1000);
+  const Ending ending = run_ranked(2, small_run(scratch, "run", 8) + " --run.resume auto", scratch);
+  INFO(ending.out << ending.err);
+  CHECK(ending.code == 0);
+  CHECK_THAT(ending.out, Catch::Contains("skipping checkpoint") &&
+                             Catch::Contains("step-6: model/model.safetensors"));
+  CHECK_THAT(ending.out, Catch::Contains("at step 3"));
+  CHECK(std::filesystem::exists(scratch.path + "/run/ckpt/step-8/manifest.json"));
+}
+
+TEST_CASE("train: a new run where an old one lies moves the old one aside") {
+  const ScratchFolder scratch;
+  REQUIRE(run_ranked(1, small_run(scratch, "run", 2), scratch).code == 0);
+  REQUIRE(run_ranked(1, small_run(scratch, "run", 1), scratch).code == 0);
+  CHECK(std::filesystem::exists(scratch.path + "/run.previous-1/ckpt/step-2/manifest.json"));
+  CHECK(metrics_of(scratch.path + "/run").size() == 2);
+}
+
+TEST_CASE("train: works without mpirun, and prints its configuration and help") {
+  const ScratchFolder scratch;
+  const std::string train = std::string(SKEP_BINARIES) + "/";
+  CHECK(run_program(train + small_run(scratch, "run", 2), scratch).code == 0);
+  const Ending printed = run_program(train + "train --print-config --optim.lr 0.25", scratch);
+  CHECK(printed.code == 0);
+  CHECK_THAT(printed.out, Catch::Contains("[optim]") && Catch::Contains("lr = 0.25"));
+  write_file(scratch.path + "/config.toml", printed.out);
+  CHECK(
+      run_program(train + "train --print-config --config " + scratch.path + "/config.toml", scratch)
+          .out == printed.out);
+  CHECK_THAT(run_program(train + "train --help", scratch).out, Catch::Contains("--data.train"));
+  // Under mpirun one rank speaks.
+  CHECK(run_ranked(3, "train --print-config --optim.lr 0.25", scratch).out == printed.out);
+}
