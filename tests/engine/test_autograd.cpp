@@ -301,6 +301,18 @@ TEST_CASE("nested tapes record on the innermost and give way to the outer again"
   CHECK(to_doubles(grad_of(x)) == Values{4, 6});
 }
 
+TEST_CASE("an inner tape leaves its gradient in a tensor of the outer one, which passes it on") {
+  const Tensor x = vector_of({1, 2});
+  Tape outer;
+  const Tensor h = scale(x, 3);
+  {
+    Tape inner;
+    inner.backward(sum(mul(h, h)));
+  }
+  outer.backward(sum(h));
+  CHECK(to_doubles(grad_of(x)) == Values{21, 39});  // 3 (2h + 1), h = 3x
+}
+
 TEST_CASE("backward refuses a loss it cannot start from") {
   const Tensor x = vector_of({1, 2});
   Tape tape;
