@@ -84,8 +84,10 @@ void Tape::backward(const Tensor& loss, double seed) {
 std::string Tape::to_string() const {
   auto shapes = [](const std::vector<std::shared_ptr<GradSlot>>& slots) {
     std::string text;
-    for (const auto& slot : slots)
-      text += (text.empty() ? "" : " ") + (slot ? skep::to_string(slot->shape) : "-");
+    for (const auto& slot : slots) {
+      if (!text.empty()) text += ' ';
+      text += slot ? skep::to_string(slot->shape) : "-";
+    }
     return text;
   };
   std::string text;
