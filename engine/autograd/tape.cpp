@@ -1,5 +1,7 @@
 #include "engine/autograd/tape.h"
 
+#include <algorithm>
+
 #include "engine/kernels/copy.h"
 
 namespace skep {
@@ -24,12 +26,33 @@ bool any_defined(const std::vector<Tensor>& tensors) {
   return false;
 }
 
+bool produces(const Node& node, const std::shared_ptr<GradSlot>& slot) {
+  return std::find(node.outputs.begin(), node.outputs.end(), slot) != node.outputs.end();
+}
+
+void run(Node& node, std::span<const Tensor> grads) {
+  try {
+    GradSink sink(node);
+    node.backward(grads, sink);
+  } catch (const Error& error) {
+    throw at_place(node.name(), error);
+  }
+}
+
 void release_inputs(Node& node) {
   for (auto& slot : node.inputs)
     if (slot && --slot->pending_uses == 0 && slot->is_leaf && slot->on_ready) slot->on_ready(*slot);
 }
 
 }  // namespace
+
+Tape::~Tape() {
+  current_ = outer_;
+  // What never ran backward is no longer pending: the next tape's uses are counted from zero.
+  for (auto& node : nodes_)
+    for (auto& slot : node->inputs)
+      if (slot) --slot->pending_uses;
+}
 
 void Tape::record(std::unique_ptr<Node> node) {
   for (auto& slot : node->inputs)
@@ -40,8 +63,10 @@ void Tape::record(std::unique_ptr<Node> node) {
 
 void Tape::backward(const Tensor& loss, double seed) {
   check(loss.numel() == 1, "backward starts at a scalar, not at shape {}", loss.shape());
-  check(loss.wants_grad() && !loss.slot()->is_leaf,
-        "backward: the loss was not recorded on a tape");
+  check(loss.wants_grad() &&
+            std::any_of(nodes_.rbegin(), nodes_.rend(),
+                        [&](const auto& node) { return produces(*node, loss.slot()); }),
+        "backward: the loss was not recorded on this tape, or its backward has run already");
   const NoGrad pause;
   GradSlot& start = *loss.slot();
   start.value = empty(loss.shape(), start.dtype, loss.device());
@@ -50,10 +75,7 @@ void Tape::backward(const Tensor& loss, double seed) {
   while (!nodes_.empty()) {
     Node& node = *nodes_.back();
     const std::vector<Tensor> grads = take_gradients(node);
-    if (any_defined(grads)) {
-      GradSink sink(node);
-      node.backward(grads, sink);
-    }
+    if (any_defined(grads)) run(node, grads);
     release_inputs(node);
     nodes_.pop_back();
   }
@@ -61,9 +83,12 @@ void Tape::backward(const Tensor& loss, double seed) {
 
 std::string Tape::to_string() const {
   auto shapes = [](const std::vector<std::shared_ptr<GradSlot>>& slots) {
-    std::vector<std::string> list;
-    for (const auto& slot : slots) list.push_back(slot ? skep::to_string(slot->shape) : "-");
-    return fmt::format("{}", fmt::join(list, " "));
+    std::string text;
+    for (const auto& slot : slots) {
+      if (!text.empty()) text += ' ';
+      text += slot ? skep::to_string(slot->shape) : "-";
+    }
+    return text;
   };
   std::string text;
   for (std::size_t i = 0; i < nodes_.size(); ++i)

@@ -14,7 +14,7 @@ namespace skep {
 class Tape {
  public:
   Tape() : outer_(current_) { current_ = this; }
-  ~Tape() { current_ = outer_; }
+  ~Tape();
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
 
@@ -22,7 +22,7 @@ class Tape {
 
   void record(std::unique_ptr<Node> node);
   /// Gradients of `seed` * `loss` (a scalar recorded here) into the slots of all that want one.
-  /// Consumes the tape.
+  /// Consumes the tape. Whatever a node throws names its op.
   void backward(const Tensor& loss, double seed = 1);
 
   const std::vector<std::unique_ptr<Node>>& nodes() const { return nodes_; }

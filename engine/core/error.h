@@ -5,6 +5,7 @@
 
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 namespace skep {
 
@@ -27,6 +28,12 @@ class Error : public std::runtime_error {
  private:
   ErrorKind kind_;
 };
+
+/// The same error with the place in front, unless its message begins with it already.
+inline Error at_place(std::string_view place, const Error& error) {
+  if (std::string_view(error.what()).starts_with(place)) return error;
+  return Error(error.kind(), fmt::format("{}: {}", place, error.what()));
+}
 
 /// Throws Error(kind) with a formatted message: what is wrong, where, what to do.
 template <class... Args>

@@ -17,11 +17,30 @@ struct LanesOf {
 template <class T>
 using Lanes = typename LanesOf<T>::type;  // one AVX-512 register: 16 floats or 8 doubles
 
+#ifdef __CUDA_ARCH__
+// Row functors are HD, so nvcc reads them with this team for the device as well; nobody runs it
+// there, and its lanes do not exist.
+class CpuTeam {
+ public:
+  template <class T, class F>
+  HD T sum(std::int64_t, F) const {
+    return T{};
+  }
+  template <class T, class F>
+  HD T max(std::int64_t, T, F) const {
+    return T{};
+  }
+  template <class F>
+  HD void each(std::int64_t, F) const {}
+  template <class F>
+  HD void once(F) const {}
+};
+#else
 class CpuTeam {
  public:
   /// Sum of f(0) .. f(n-1), in an order that depends on n alone.
   template <class T, class F>
-  T sum(std::int64_t n, F f) const {
+  HD T sum(std::int64_t n, F f) const {
     constexpr int width = 64 / sizeof(T);
     Lanes<T> a{}, b{}, c{}, d{};
     std::int64_t i = 0;
@@ -39,7 +58,7 @@ class CpuTeam {
 
   /// Largest of f(0) .. f(n-1); lowest for n = 0. A NaN may or may not be seen.
   template <class T, class F>
-  T max(std::int64_t n, T lowest, F f) const {
+  HD T max(std::int64_t n, T lowest, F f) const {
     constexpr int width = 64 / sizeof(T);
     Lanes<T> a = lowest + Lanes<T>{}, b = a;
     std::int64_t i = 0;
@@ -58,19 +77,19 @@ class CpuTeam {
 
   /// f(i) for every element.
   template <class F>
-  void each(std::int64_t n, F f) const {
+  HD void each(std::int64_t n, F f) const {
 #pragma GCC ivdep
     for (std::int64_t i = 0; i < n; ++i) f(i);
   }
   /// f() once per row: for values that belong to the row, not to an element.
   template <class F>
-  void once(F f) const {
+  HD void once(F f) const {
     f();
   }
 
  private:
   template <class T, class F>
-  static Lanes<T> block(std::int64_t at, F& f) {
+  HD static Lanes<T> block(std::int64_t at, F& f) {
     constexpr int width = 64 / sizeof(T);
     T value[width];
     for (int j = 0; j < width; ++j) value[j] = f(at + j);
@@ -79,7 +98,7 @@ class CpuTeam {
     return lanes;
   }
   template <class T, class F>
-  static T fold(Lanes<T> lanes, F f) {
+  HD static T fold(Lanes<T> lanes, F f) {
     constexpr int width = 64 / sizeof(T);
     T value[width];
     std::memcpy(value, &lanes, sizeof lanes);
@@ -88,6 +107,7 @@ class CpuTeam {
     return value[0];
   }
 };
+#endif
 
 #ifdef __CUDACC__
 class WarpTeam {

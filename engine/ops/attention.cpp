@@ -55,13 +55,14 @@ struct Attention final : Node {
   void backward(std::span<const Tensor> grads, GradSink& sink) override {
     const Tensor gy = contiguous(grads[0]);
     const Tensor &q = query.get(), &k = key.get(), &v = value.get();
-    const Tensor gq = empty(q.shape(), q.dtype(), q.device()),
-                 gk = empty(k.shape(), k.dtype(), k.device());
-    const Tensor gv = empty(v.shape(), v.dtype(), v.device());
-    if (gy.numel() > 0)
+    const Tensor gq = empty_like(q), gk = empty_like(k), gv = empty_like(v);
+    if (gy.numel() > 0) {
       backend(q.device())
           .attention_backward(args(q, k, v, mask.get()), out.get(), log_sum_exp.get(), gy, gq, gk,
                               gv);
+    } else {  // keys without queries
+      for (const Tensor& grad : {gq, gk, gv}) fill(grad, 0);
+    }
     sink.give(0, gq);
     sink.give(1, gk);
     sink.give(2, gv);

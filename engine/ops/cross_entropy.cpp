@@ -60,10 +60,17 @@ struct LossGradRow {
       team.each(columns, [&](std::int64_t i) { detail::store(gx[i], C(0), write); });
       return;
     }
+    // The target's element is stored once, from what was there before: in bf16 a probability near
+    // one rounds to one, and its difference to one would be lost.
+    T before;
+    team.once([&] { before = gx[target]; });
     team.each(columns, [&](std::int64_t i) {
       detail::store(gx[i], g * math::exp(static_cast<C>(x[i]) - lse), write);
     });
-    team.once([&] { detail::store(gx[target], -g, Write::accumulate); });
+    team.once([&] {
+      gx[target] = before;
+      detail::store(gx[target], g * (math::exp(static_cast<C>(x[target]) - lse) - C(1)), write);
+    });
   }
 };
 

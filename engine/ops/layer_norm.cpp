@@ -119,17 +119,18 @@ struct LayerNorm final : Node {
 
   Tensor forward(const Tensor& in, const Tensor& gain_in, const Tensor& bias) {
     norm_shape(in.shape(), gain_in.shape(), bias.shape(), eps);
-    const Tensor input = contiguous(in);
+    const Tensor input = contiguous(in), gains = contiguous(gain_in);
+    const Tensor biases = bias.defined() ? contiguous(bias) : bias;
     x = input;
-    gain = gain_in;
+    gain = gains;
     const std::int64_t columns = input.size(-1), rows = columns ? input.numel() / columns : 0;
     Tensor y = empty_like(input);
     with_float(input.dtype(), [&](auto zero) {
       using T = decltype(zero);
       const Tensor m = empty({rows}, DTypeOf<Compute<T>>::value), r = empty_like(m);
       for_each_row(input.device(), rows,
-                   NormRow<T>{y.data<T>(), input.data<T>(), gain_in.data<T>(),
-                              bias.defined() ? bias.data<T>() : nullptr, m.data<Compute<T>>(),
+                   NormRow<T>{y.data<T>(), input.data<T>(), gains.data<T>(),
+                              biases.defined() ? biases.data<T>() : nullptr, m.data<Compute<T>>(),
                               r.data<Compute<T>>(), columns, eps});
       mean = m;
       rstd = r;

@@ -1,5 +1,5 @@
 // y = e^(x - max x) / Σ e^(x - max x) over the last dimension; dx = y (dy - Σ y dy). A row of -inf
-// only gives zeros, not NaN.
+// only gives zeros, not NaN; a NaN in a row shows in all of it.
 #include <limits>
 
 #include "engine/kernels/copy.h"
@@ -24,15 +24,12 @@ struct SoftmaxRow {
     const C lowest = -static_cast<C>(INFINITY);
     const C top =
         team.template max<C>(columns, lowest, [&](std::int64_t i) { return static_cast<C>(x[i]); });
-    if (top == lowest) {
-      team.each(columns, [&](std::int64_t i) { y[i] = static_cast<T>(C(0)); });
-      return;
-    }
+    const C shift = top == lowest ? C(0) : top;
     const C total = team.template sum<C>(
-        columns, [&](std::int64_t i) { return math::exp(static_cast<C>(x[i]) - top); });
-    const C factor = C(1) / total;
+        columns, [&](std::int64_t i) { return math::exp(static_cast<C>(x[i]) - shift); });
+    const C factor = total == C(0) ? C(0) : C(1) / total;
     team.each(columns, [&](std::int64_t i) {
-      y[i] = static_cast<T>(math::exp(static_cast<C>(x[i]) - top) * factor);
+      y[i] = static_cast<T>(math::exp(static_cast<C>(x[i]) - shift) * factor);
     });
   }
 };

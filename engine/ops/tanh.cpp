@@ -1,4 +1,4 @@
-// y = tanh x = 2 sigmoid(2x) - 1; dx = dy (1 - y²).
+// y = tanh x; dx = dy (1 - y²).
 #include "engine/kernels/math.h"
 #include "engine/ops/apply.h"
 #include "engine/ops/ops.h"
@@ -9,7 +9,7 @@ namespace {
 struct TanhValue {
   template <class T>
   HD T operator()(T x) const {
-    return T(2) * math::sigmoid(T(2) * x) - T(1);
+    return math::tanh(x);
   }
 };
 struct TanhGrad {

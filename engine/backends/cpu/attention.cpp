@@ -60,21 +60,19 @@ struct Visible {
   }
 };
 
-// scores -> probabilities of type T; returns the row's log-sum-exp. `scores` is overwritten.
+// scores -> probabilities of type T; returns the row's log-sum-exp. `scores` is overwritten. Where
+// nothing is visible the sum is 0 and so is every probability; a NaN score makes them all NaN.
 template <class T, class C>
 C softmax_row(T* probability, C* scores, std::int64_t n, C scale) {
   const CpuTeam team;
   constexpr C minus_infinity = -std::numeric_limits<C>::infinity();
   const C top = team.max<C>(n, minus_infinity, [&](std::int64_t j) { return scores[j]; }) * scale;
-  if (top == minus_infinity) {  // nowhere to look: nothing is seen
-    team.each(n, [&](std::int64_t j) { probability[j] = static_cast<T>(C(0)); });
-    return minus_infinity;
-  }
+  const C shift = top == minus_infinity ? C(0) : top;
   const C total = team.sum<C>(
-      n, [&](std::int64_t j) { return scores[j] = math::exp(scores[j] * scale - top); });
-  const C factor = C(1) / total;
+      n, [&](std::int64_t j) { return scores[j] = math::exp(scores[j] * scale - shift); });
+  const C factor = total == C(0) ? C(0) : C(1) / total;
   team.each(n, [&](std::int64_t j) { probability[j] = static_cast<T>(scores[j] * factor); });
-  return top + math::log(total);
+  return shift + math::log(total);
 }
 
 // scores, d(probabilities) -> probabilities and d(scores), both of type T.

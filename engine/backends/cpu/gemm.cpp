@@ -70,13 +70,6 @@ void gemm_through_copies(const Matrix& a, const Matrix& b, const Matrix& c,
   unpack(product, c, options.write);
 }
 
-void clear_or_keep(const Matrix& c, const GemmOptions& options) {
-  const Tensor nothing =
-      zeros({c.rows, c.columns}, c.dtype == DType::f64 ? DType::f64 : DType::f32);
-  check(options.bias == nullptr, "gemm: a product over no elements takes no bias");
-  unpack(nothing, c, options.write);
-}
-
 }  // namespace
 
 void gemm(const Matrix& a_given, const Matrix& b_given, const Matrix& c_given,
@@ -86,7 +79,7 @@ void gemm(const Matrix& a_given, const Matrix& b_given, const Matrix& c_given,
         "gemm: ({}, {}) times ({}, {}) does not give ({}, {})", a.rows, a.columns, b.rows,
         b.columns, c.rows, c.columns);
   if (c.rows == 0 || c.columns == 0) return;
-  if (a.columns == 0) return clear_or_keep(c, options);
+  if (a.columns == 0) return gemm_through_copies(a, b, c, options);
   if (c.column_stride != 1 && c.row_stride == 1 && !options.bias)
     return gemm(b.transposed(), a.transposed(), c.transposed(), options);
   const bool strides_fit = dense(a) && dense(b) && c.column_stride == 1;
@@ -94,7 +87,9 @@ void gemm(const Matrix& a_given, const Matrix& b_given, const Matrix& c_given,
   const bool bf16_product =
       one_type && a.dtype == DType::bf16 && (c.dtype == DType::bf16 || c.dtype == DType::f32);
   const bool fp32_product = one_type && a.dtype == DType::f32 && c.dtype == DType::f32;
-  if (strides_fit && has_onednn() && (fp32_product || (bf16_product && !options.bias)))
+  // oneDNN would scale the bias together with the product.
+  const bool bias_fits = !options.bias || (fp32_product && options.alpha == 1);
+  if (strides_fit && has_onednn() && (fp32_product || bf16_product) && bias_fits)
     return gemm_onednn(a, b, c, options);
   if (strides_fit && one_type && native(a.dtype) && c.dtype == a.dtype)
     return gemm_eigen(a, b, c, options);
