@@ -90,19 +90,26 @@ Gpt2::Gpt2(const ModelConfig& c)
     head_ = &child<Linear>("head", c.width, c.padded_vocab, Linear::Bias::no, table_init(c.vocab));
 }
 
-Tensor Gpt2::forward(const Tensor& tokens, const Pass& pass) {
+Tensor Gpt2::features(const Tensor& tokens, const Pass& pass) {
   const std::int64_t seen = pass.cache ? pass.cache->length() : 0, time = tokens.size(1);
   check(seen + time <= config().context, "gpt2: {} positions, but the context is {}", seen + time,
         config().context);
   Tensor x = add(tokens_(tokens, pass), positions_(position_ids(seen, time), pass));  // (B, T, C)
   x = dropout_(x, pass);
   for (Gpt2Block* block : blocks_) x = (*block)(x, pass);
-  x = norm_(x, pass);
   if (pass.cache) pass.cache->advance(time);
-  const Tensor logits =
-      head_ ? (*head_)(x, pass) : linear(x, tokens_.weight(), {});  // (B, T, padded V)
+  return norm_(x, pass);
+}
+
+const Tensor& Gpt2::head_weight() const { return head_ ? head_->weight() : tokens_.weight(); }
+
+Tensor Gpt2::loss(const Tensor& tokens, const Tensor& targets, const Pass& pass) {
+  return head_cross_entropy(features(tokens, pass), head_weight(), targets, config().vocab);
+}
+
+Tensor Gpt2::forward(const Tensor& tokens, const Pass& pass) {
   // Padding rows carry no probability: they are not among the logits at all.
-  return config().padded_vocab == config().vocab ? logits : slice(logits, -1, 0, config().vocab);
+  return linear(features(tokens, pass), slice(head_weight(), 0, 0, config().vocab), {});
 }
 
 }  // namespace skep

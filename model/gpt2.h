@@ -57,10 +57,15 @@ class Gpt2 final : public LanguageModel {
  public:
   explicit Gpt2(const ModelConfig& config);
 
+  Tensor loss(const Tensor& tokens, const Tensor& targets, const Pass& pass) override;
+
  protected:
   Tensor forward(const Tensor& tokens, const Pass& pass) override;  // (B, T) -> (B, T, V)
 
  private:
+  Tensor features(const Tensor& tokens, const Pass& pass);  // (B, T) -> (B, T, C)
+  const Tensor& head_weight() const;                        // (padded V, C)
+
   Embedding &tokens_, &positions_;
   Dropout& dropout_;
   std::vector<Gpt2Block*> blocks_;

@@ -54,6 +54,8 @@ class Node {
 
   std::string_view name() const { return op_name_; }
   void set_name(std::string_view op_name) { op_name_ = op_name; }
+  /// In forward: will backward be asked for? (Inputs are known before forward runs.)
+  bool recording() const { return !inputs.empty(); }
   /// `grads`: one per output, undefined where nothing flowed back.
   virtual void backward(std::span<const Tensor> grads, GradSink& sink) = 0;
 

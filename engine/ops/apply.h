@@ -34,9 +34,9 @@ auto apply_unnamed(const OpEntry& entry, Op op, const In&... in) {
   const bool wanted = (in.wants_grad() || ...) && Tape::current() && !NoGrad::active();
   if (!wanted) return op.forward(in...);
   auto node = std::make_unique<Op>(std::move(op));
+  (node->inputs.push_back(in.slot()), ...);
   auto out = node->forward(in...);
   node->set_name(entry.name());
-  (node->inputs.push_back(in.slot()), ...);
   connect(*node, out);
   Tape::current()->record(std::move(node));
   return out;

@@ -69,4 +69,9 @@ Tensor packed_attention(const Tensor& qkv, std::int64_t heads);
 /// count.
 Tensor cross_entropy(const Tensor& logits, const Tensor& targets);
 
+/// cross_entropy(x Wᵀ, targets) over the first `classes` rows of weight (V, C), in chunks: logits
+/// never exist all at once. x (.., C); later rows of weight are padding and get no gradient.
+Tensor head_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& targets,
+                          std::int64_t classes);
+
 }  // namespace skep

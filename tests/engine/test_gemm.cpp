@@ -160,9 +160,9 @@ const std::vector<Order> all_orders = {Order::rows,           Order::columns,   
                                        Order::columns_padded, Order::scattered, Order::one_row,
                                        Order::one_column};
 const std::vector<Product::Bias> both = {Product::Bias::no, Product::Bias::yes};
-const std::int64_t sizes[][3] = {{1, 1, 1},     {1, 7, 65},    {7, 1, 65},
-                                 {65, 7, 1},    {7, 65, 7},    {65, 100, 7},
-                                 {100, 65, 65}, {1, 100, 100}, {100, 1, 257}};
+const std::int64_t sizes[][3] = {{1, 1, 1},     {1, 7, 65},   {7, 1, 65},    {65, 7, 1},
+                                 {7, 65, 7},    {65, 100, 7}, {100, 65, 65}, {1, 100, 100},
+                                 {100, 1, 257}, {3, 5, 2500}, {3, 2500, 5},  {2, 3, 17000}};
 
 TEST_CASE("Eigen agrees with the plain loop") {
   Worst worst;

@@ -68,8 +68,7 @@ struct Gpt2Under {
   double run(const Reference& reference) {
     Tape tape;
     store->clear_gradients();
-    const Tensor logits = (*model)(reference.tensor("tokens"), Pass{});
-    const Tensor loss = cross_entropy(logits, reference.tensor("targets"));
+    const Tensor loss = model->loss(reference.tensor("tokens"), reference.tensor("targets"), Pass{});
     tape.backward(loss);
     store->zero_unwritten();
     return loss.item();

@@ -1,4 +1,3 @@
-#include "engine/ops/ops.h"
 #include "train/loss/objective.h"
 
 namespace skep {
@@ -9,7 +8,7 @@ class NextToken final : public Objective {
   Tensor loss(LanguageModel& model, const Batch& batch, const Pass& pass) override {
     const Tensor inputs = tensor_of(batch.inputs, {batch.B, batch.T});
     const Tensor targets = tensor_of(batch.targets, {batch.B, batch.T});
-    return cross_entropy(model(inputs, pass), targets);
+    return model.loss(inputs, targets, pass);
   }
 };
 

@@ -1,0 +1,157 @@
+// Σ over rows of -log softmax(x Wᵀ)[target]: the head and its loss as one op, in chunks of rows, so
+// that logits never exist all at once (64 sequences of 1024 tokens times 50257 classes are 13 GB).
+// Where gradients are wanted the forward pass turns each chunk's logits into their gradient in
+// place and multiplies on: dx and dW for an upstream gradient of 1, which backward then scales.
+#include <algorithm>
+
+#include "engine/backends/backend.h"
+#include "engine/kernels/copy.h"
+#include "engine/kernels/reduce.h"
+#include "engine/kernels/rows.h"
+#include "engine/ops/apply.h"
+#include "engine/ops/ops.h"
+
+namespace skep {
+namespace {
+
+constexpr std::int64_t chunk_rows = 512;  // shorter ones stream the whole of W too often
+
+// One row of logits -> its loss, and softmax - onehot as T (which may be the same memory).
+template <class T>
+struct HeadRow {
+  Compute<T>* loss;
+  Compute<T>* logits;
+  T* grad;
+  const std::int32_t* targets;
+  std::int64_t columns, stride;
+
+  template <class Team>
+  HD void operator()(const Team& team, std::int64_t row) const {
+    using C = Compute<T>;
+    C* x = logits + row * stride;
+    T* d = grad + row * stride;
+    const std::int32_t target = targets[row];
+    if (target < 0) {  // whatever the logits hold
+      team.each(columns, [&](std::int64_t i) { d[i] = static_cast<T>(C(0)); });
+      team.once([&] { loss[row] = C(0); });
+      return;
+    }
+    const C at_target = x[target];
+    const C top = team.template max<C>(columns, -static_cast<C>(INFINITY),
+                                       [&](std::int64_t i) { return x[i]; });
+    const C total =
+        team.template sum<C>(columns, [&](std::int64_t i) { return x[i] = math::exp(x[i] - top); });
+    const C factor = C(1) / total, others = x[target] * factor - C(1);
+    team.each(columns, [&](std::int64_t i) { d[i] = static_cast<T>(x[i] * factor); });
+    team.once([&] {
+      d[target] = static_cast<T>(others);
+      loss[row] = top + math::log(total) - at_target;
+    });
+  }
+};
+
+struct TimesScalar {
+  template <class T>
+  HD T operator()(T x, T factor) const {
+    return x * factor;
+  }
+};
+
+Shape head_shape(const Shape& x, const Shape& weight, const Shape& targets, std::int64_t classes) {
+  Shape rows;
+  for (int i = 0; i < x.rank() - 1; ++i) rows.push_back(x[i]);
+  check(x.rank() >= 1 && weight.rank() == 2 && x[-1] == weight[1] && rows == targets &&
+            classes >= 1 && classes <= weight[0],
+        "head_cross_entropy: input {}, weight {}, targets {}, {} classes do not fit", x, weight,
+        targets, classes);
+  return {};
+}
+
+void check_targets(const Tensor& targets, std::int64_t classes) {
+  const auto* target = targets.data<std::int32_t>();
+  for (std::int64_t i = 0; i < targets.numel(); ++i)
+    check(target[i] >= -1 && target[i] < classes,
+          "head_cross_entropy: target {} at position {} is outside {} classes", target[i], i,
+          classes);
+}
+
+struct HeadCrossEntropy final : Node {
+  std::int64_t classes;
+  Saved grad_x, grad_weight;  // for an upstream gradient of 1; the weight's without padding rows
+  explicit HeadCrossEntropy(std::int64_t n) : classes(n) {}
+
+  Tensor forward(const Tensor& x_in, const Tensor& weight, const Tensor& targets_in) {
+    head_shape(x_in.shape(), weight.shape(), targets_in.shape(), classes);
+    const Tensor x = contiguous(x_in).reshaped({targets_in.numel(), weight.size(1)});
+    const Tensor targets = contiguous(targets_in);
+    check_targets(targets, classes);
+    return with_float(x.dtype(),
+                      [&](auto zero) { return forward_as<decltype(zero)>(x, weight, targets); });
+  }
+  template <class T>
+  Tensor forward_as(const Tensor& x, const Tensor& weight, const Tensor& targets) {
+    using C = Compute<T>;
+    const std::int64_t rows = x.size(0), chunk = std::min(rows, chunk_rows);
+    const std::int64_t stride = (classes + 15) / 16 * 16;  // every row on a 64-byte boundary
+    const Tensor head = weight.sliced(0, 0, classes),
+                 loss = empty({rows}, DTypeOf<C>::value, x.device());
+    const Tensor logits = empty({chunk, stride}, DTypeOf<C>::value, x.device());
+    const Tensor grad =
+        std::is_same_v<T, C> ? logits : empty({chunk, stride}, x.dtype(), x.device());
+    const bool wanted = recording();
+    const Tensor gx = wanted ? empty_like(x) : Tensor{};
+    const Tensor gw = wanted ? zeros(head.shape(), DTypeOf<C>::value, x.device()) : Tensor{};
+    Backend& device = backend(x.device());
+    for (std::int64_t begin = 0; begin < rows; begin += chunk) {
+      const std::int64_t n = std::min(chunk, rows - begin);
+      const Tensor part = x.sliced(0, begin, n);
+      device.gemm(as_matrix(part), as_matrix(head).transposed(), block(logits, n), {});
+      for_each_row(x.device(), n,
+                   HeadRow<T>{loss.data<C>() + begin, logits.data<C>(), grad.data<T>(),
+                              targets.data<std::int32_t>() + begin, classes, stride});
+      if (!wanted) continue;
+      device.gemm(block(grad, n), as_matrix(head), as_matrix(gx.sliced(0, begin, n)), {});
+      device.gemm(block(grad, n).transposed(), as_matrix(part), as_matrix(gw),
+                  {.write = begin == 0 ? Write::overwrite : Write::accumulate});
+    }
+    if (wanted) grad_x = gx, grad_weight = gw;
+    Tensor total = zeros({}, DTypeOf<C>::value, x.device());
+    if (rows > 0) sum_to({total}, loss);
+    return total;
+  }
+  // The used part of a chunk buffer: (n, classes).
+  Matrix block(const Tensor& buffer, std::int64_t n) const {
+    return as_matrix(buffer.sliced(0, 0, n).sliced(1, 0, classes));
+  }
+  void backward(std::span<const Tensor> gy, GradSink& sink) override {
+    if (sink.wants(0)) {
+      const Destination out = sink.slot(0);
+      const Tensor gx = grad_x.get().reshaped(out.tensor.shape());
+      elementwise(out, TimesScalar{}, gx, converted(gy[0], gx.dtype()));
+    }
+    if (sink.wants(1)) {
+      const Destination out = sink.slot(1);
+      const std::int64_t padding = out.tensor.size(0) - classes;
+      if (out.write == Write::overwrite) fill(out.tensor.sliced(0, classes, padding), 0);
+      elementwise({out.tensor.sliced(0, 0, classes), out.write}, TimesScalar{},
+                  converted(grad_weight.get(), out.tensor.dtype()),
+                  converted(gy[0], out.tensor.dtype()));
+    }
+  }
+};
+
+const OpEntry entry("head_cross_entropy",
+                    "y = sum over rows of -log softmax(x W^T)[target], target -1 ignored",
+                    &head_cross_entropy, head_shape,
+                    {normal({4, 3}), normal({7, 3}), ids({4}, 6), std::int64_t{6}},
+                    {{normal({2, 3, 5}), normal({9, 5}), ids({2, 3}, 9), std::int64_t{9}},
+                     {normal({700, 2}), normal({3, 2}), ids({700}, 3), std::int64_t{3}}});
+
+}  // namespace
+
+Tensor head_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& targets,
+                          std::int64_t classes) {
+  return apply(entry, HeadCrossEntropy{classes}, x, weight, targets);
+}
+
+}  // namespace skep
