@@ -1,0 +1,77 @@
+// evaluate: the loss of a model on a file. Each rank computes its share of the windows; rank 0
+// tells. Preparing does not communicate: afterwards all ranks agree that it went well.
+#include "engine/backends/cpu/threads.h"
+#include "engine/core/error.h"
+#include "model/hf/model_folder.h"
+#include "mpi_comm/comm_error.h"
+#include "mpi_comm/leave.h"
+#include "mpi_comm/mpi_communicator.h"
+#include "tools/common/print.h"
+#include "tools/evaluate/evaluation.h"
+#include "tools/evaluate/options.h"
+#include "train/build.h"
+#include "train/evaluate.h"
+
+namespace skep {
+namespace {
+
+/// Runs `stage` on this rank, then makes sure it went well on all.
+void together(const std::function<void()>& stage) {
+  int code = 0;
+  std::string message;
+  try {
+    stage();
+  } catch (const Error& error) {
+    code = error.exit_code();
+    message = error.what();
+  }
+  agree(code, message);
+}
+
+void evaluate_file(const EvaluateOptions& options, const Environment& environment) {
+  Config config;
+  config.run.threads = options.threads;
+  cpu::set_threads(choose_threads(config, environment));
+  MpiCommunicator comm(environment);
+  LoadedModel loaded;
+  EvaluationData data;
+  together([&] {
+    const std::string folder = find_model_folder(options.model);
+    loaded = open_model(folder);
+    data = open_evaluation_data(options.data, folder, loaded.model->config(), options.context);
+  });
+  const EvaluationLoader loader(data.windows, data.windows.windows(), options.batch, comm.rank(),
+                                comm.size());
+  const auto objective = make_next_token();
+  const StepTotals totals = evaluate(*loaded.model, *objective, loader, comm);
+  together([&] {
+    const std::string report = format_report(totals, data.target_bytes);
+    if (comm.rank() == 0) print(report);
+  });
+}
+
+void run(int argc, char** argv) {
+  const Environment environment(argc, argv);
+  EvaluateOptions options;
+  together([&] { options = parse_evaluate(Arguments(argv + 1, argv + argc)); });
+  if (options.help.empty())
+    evaluate_file(options, environment);
+  else if (environment.rank() == 0)
+    print(options.help);
+}
+
+}  // namespace
+}  // namespace skep
+
+int main(int argc, char** argv) {
+  try {
+    skep::run(argc, argv);
+    return 0;
+  } catch (const skep::Error& error) {
+    skep::abort_all(error.exit_code(), error.what());
+  } catch (const skep::CommError& error) {
+    skep::abort_all(error.exit_code(), error.what());
+  } catch (const std::exception& error) {
+    skep::abort_all(1, error.what());
+  }
+}

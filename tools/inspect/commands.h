@@ -1,0 +1,11 @@
+#pragma once
+// The commands of `inspect`.
+#include "tools/common/tool.h"
+
+namespace skep {
+
+void inspect_gradcheck(const Arguments& arguments);  ///< every op's gradient against differences
+void inspect_shapes(const Arguments& arguments);     ///< what each module gives and holds
+void inspect_graph(const Arguments& arguments);      ///< every op of one training step
+
+}  // namespace skep

@@ -1,0 +1,14 @@
+// inspect: looks into the engine and into a model.
+#include "tools/inspect/commands.h"
+
+int main(int argc, char** argv) {
+  const std::vector<skep::Command> commands = {
+      {"gradcheck", "checks the gradient of every op in fp64", skep::inspect_gradcheck},
+      {"shapes", "one line per module call: path, output shape, parameters", skep::inspect_shapes},
+      {"graph", "one line per op of a training step, as the tape records them",
+       skep::inspect_graph},
+  };
+  return skep::run_tool("inspect", argc, argv, [&](const skep::Arguments& arguments) {
+    skep::run_command("inspect", "Looks into the engine and into a model.", commands, arguments);
+  });
+}
