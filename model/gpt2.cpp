@@ -94,8 +94,9 @@ Tensor Gpt2::features(const Tensor& tokens, const Pass& pass) {
   const std::int64_t seen = pass.cache ? pass.cache->length() : 0, time = tokens.size(1);
   check(seen + time <= config().context, "gpt2: {} positions, but the context is {}", seen + time,
         config().context);
-  Tensor x = add(tokens_(tokens, pass), positions_(position_ids(seen, time), pass));  // (B, T, C)
-  x = dropout_(x, pass);
+  const Tensor embedded = tokens_(tokens, pass);                     // (B, T, C)
+  const Tensor placed = positions_(position_ids(seen, time), pass);  // (T, C)
+  Tensor x = dropout_(add(embedded, placed), pass);
   for (Gpt2Block* block : blocks_) x = (*block)(x, pass);
   if (pass.cache) pass.cache->advance(time);
   return norm_(x, pass);

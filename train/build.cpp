@@ -11,21 +11,6 @@
 namespace skep {
 namespace {
 
-ModelConfig model_config(const ModelSection& section, const Corpus& corpus) {
-  ModelConfig c;
-  c.arch = section.arch;
-  c.layers = section.layers;
-  c.heads = section.heads;
-  c.width = section.width;
-  c.context = section.context;
-  c.dropout = section.dropout;
-  c.bias = section.bias;
-  c.tied = section.tied;
-  c.padded_vocab = corpus.vocab_size;
-  c.vocab = corpus.tokenizer ? corpus.tokenizer->vocab_size() : corpus.vocab_size;
-  return c;
-}
-
 std::unique_ptr<Optimizer> make_optimizer(const OptimSection& o, const Tensor& like) {
   const OptimizerSettings settings{o.beta1, o.beta2, o.eps, o.weight_decay};
   if (o.kind == "adamw") return make_adamw(settings, like);
@@ -58,13 +43,28 @@ void add_data(Parts& parts, const Config& config, Corpus&& corpus, const BatchSp
 
 }  // namespace
 
+ModelConfig model_config(const ModelSection& section, std::int64_t known_ids, std::int64_t rows) {
+  ModelConfig c;
+  c.arch = section.arch;
+  c.layers = section.layers;
+  c.heads = section.heads;
+  c.width = section.width;
+  c.context = section.context;
+  c.dropout = section.dropout;
+  c.bias = section.bias;
+  c.tied = section.tied;
+  c.vocab = known_ids;
+  c.padded_vocab = rows;
+  return c;
+}
+
 Parts build_parts(const Config& config, Communicator& comm) {
   Parts parts(comm);
   const BatchSplit split = split_batch(config.batch, comm.size());
   Corpus corpus = load_corpus(config.data, config.model);
   parts.data_description = corpus.description;
   parts.topology = make_topology(config.comm.topology);
-  parts.model = make_model(model_config(config.model, corpus));
+  parts.model = make_model(model_config(config.model, corpus.known_ids, corpus.vocab_size));
   parts.parameters = std::make_unique<ParameterStore>(*parts.model, config.run.seed);
   parts.objective = make_next_token();
   parts.sync = make_every_step();

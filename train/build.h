@@ -6,6 +6,9 @@
 
 namespace skep {
 
+/// The model of a configuration, for a vocabulary of `known_ids` ids in `rows` rows.
+ModelConfig model_config(const ModelSection& section, std::int64_t known_ids, std::int64_t rows);
+
 Parts build_parts(const Config& config, Communicator& comm);
 Limits build_limits(const Config& config);
 

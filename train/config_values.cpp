@@ -9,26 +9,10 @@
 #include "engine/core/error.h"
 #include "train/config_table.h"
 #include "train/data/utf8.h"
+#include "train/edit_distance.h"
 
 namespace skep {
 namespace {
-
-/// Edits (insert, delete, replace, swap neighbours) that turn one word into the other.
-std::size_t edit_distance(std::string_view from, std::string_view to) {
-  std::vector<std::vector<std::size_t>> cost(from.size() + 1,
-                                             std::vector<std::size_t>(to.size() + 1));
-  for (std::size_t i = 0; i <= from.size(); ++i) cost[i][0] = i;
-  for (std::size_t j = 0; j <= to.size(); ++j) cost[0][j] = j;
-  for (std::size_t i = 1; i <= from.size(); ++i) {
-    for (std::size_t j = 1; j <= to.size(); ++j) {
-      const std::size_t replaced = cost[i - 1][j - 1] + (from[i - 1] == to[j - 1] ? 0 : 1);
-      cost[i][j] = std::min({cost[i - 1][j] + 1, cost[i][j - 1] + 1, replaced});
-      if (i > 1 && j > 1 && from[i - 1] == to[j - 2] && from[i - 2] == to[j - 1])
-        cost[i][j] = std::min(cost[i][j], cost[i - 2][j - 2] + 1);
-    }
-  }
-  return cost[from.size()][to.size()];
-}
 
 std::string_view type_name(const ConfigValue& value) {
   static constexpr std::string_view names[] = {"an integer", "a number", "true or false", "a text"};

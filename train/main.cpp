@@ -3,37 +3,17 @@
 // is told once. During training an error on any rank ends all.
 #include <csignal>
 #include <cstdio>
-#include <filesystem>
-#include <functional>
 
 #include "engine/backends/cpu/threads.h"
-#include "engine/core/error.h"
-#include "mpi_comm/comm_error.h"
 #include "mpi_comm/environment.h"
-#include "mpi_comm/leave.h"
 #include "mpi_comm/mpi_communicator.h"
 #include "train/build.h"
 #include "train/checkpoint/checkpointer.h"
 #include "train/run_folder.h"
+#include "train/together.h"
 
 namespace skep {
 namespace {
-
-/// Runs `stage` on this rank, then makes sure it went well on all. Stages do not communicate.
-void together(const std::function<void()>& stage) {
-  int code = 0;
-  std::string message;
-  try {
-    stage();
-  } catch (const Error& error) {
-    code = error.exit_code();
-    message = error.what();
-  } catch (const CommError& error) {
-    code = error.exit_code();
-    message = error.what();
-  }
-  agree(code, message);
-}
 
 std::string joined(int argc, char** argv) {
   std::string line;
@@ -71,7 +51,8 @@ void train(const Config& config, const Environment& environment, const std::stri
     notes.push_back(fmt::format("resumed from {} at step {}", checkpoint, trainer->first_step()));
   });
   together([&] {
-    if (environment.rank() == 0) prepare_run_folder(config, environment, command_line);
+    if (environment.rank() == 0)
+      prepare_run_folder(config, trainer->first_step(), environment, command_line);
   });
   together([&] { add_observers(*parts, config, trainer->first_step()); });
   notes.insert(notes.begin(), describe_run(config, *parts, environment, threads));
@@ -100,11 +81,7 @@ int main(int argc, char** argv) {
   try {
     skep::run(argc, argv);
     return 0;
-  } catch (const skep::Error& error) {
-    skep::abort_all(error.exit_code(), error.what());
-  } catch (const skep::CommError& error) {
-    skep::abort_all(error.exit_code(), error.what());
-  } catch (const std::exception& error) {
-    skep::abort_all(1, error.what());
+  } catch (const std::exception&) {
+    skep::leave_with_current_exception();
   }
 }

@@ -37,9 +37,15 @@ std::string environment_json(const Environment& environment, const std::string& 
   return json.dump(2) + "\n";
 }
 
+namespace fs = std::filesystem;
+
+std::string without_end_slash(std::string folder) {
+  while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
+  return folder;
+}
+
 // Nothing of an earlier run is overwritten.
 void move_aside(const std::string& folder) {
-  namespace fs = std::filesystem;
   for (int k = 1;; ++k) {
     const std::string target = fmt::format("{}.previous-{}", folder, k);
     if (fs::exists(target)) continue;
@@ -52,14 +58,23 @@ void move_aside(const std::string& folder) {
   }
 }
 
+bool holds_checkpoints(const std::string& folder) {
+  std::error_code missing;
+  for (const auto& entry : fs::directory_iterator(folder, missing))
+    if (entry.path().filename().string().starts_with("step-")) return true;
+  return false;
+}
+
 }  // namespace
 
-void prepare_run_folder(const Config& config, const Environment& environment,
-                        const std::string& command_line) {
-  std::string folder = run_directory(config);
-  while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
-  if (config.run.resume == "none" && std::filesystem::exists(folder + "/metrics.jsonl"))
-    move_aside(folder);
+void prepare_run_folder(const Config& config, std::int64_t first_step,
+                        const Environment& environment, const std::string& command_line) {
+  const std::string folder = without_end_slash(run_directory(config));
+  const std::string checkpoints = without_end_slash(checkpoint_directory(config));
+  if (first_step == 0) {
+    if (fs::exists(folder + "/metrics.jsonl")) move_aside(folder);
+    if (holds_checkpoints(checkpoints)) move_aside(checkpoints);
+  }
   make_directories(folder);
   write_file(folder + "/config.toml", print_config(config));
   write_file(folder + "/env.json", environment_json(environment, command_line));

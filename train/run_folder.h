@@ -9,8 +9,9 @@
 namespace skep {
 
 /// Makes the folder and writes config.toml and env.json. For rank 0. Error(storage). A run that
-/// starts anew where an earlier one lies moves that one to FOLDER.previous-K first.
-void prepare_run_folder(const Config& config, const Environment& environment,
-                        const std::string& command_line);
+/// starts at step 0 where an earlier one lies moves that one to FOLDER.previous-K first, and
+/// likewise a checkpoint folder of its own.
+void prepare_run_folder(const Config& config, std::int64_t first_step,
+                        const Environment& environment, const std::string& command_line);
 
 }  // namespace skep

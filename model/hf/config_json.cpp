@@ -47,6 +47,8 @@ std::string to_config_json(const ModelConfig& c) {
   for (const char* field : {"resid_pdrop", "embd_pdrop"}) json[field] = c.dropout;
   json["attn_pdrop"] = 0.0;
   json["tie_word_embeddings"] = c.tied;
+  json["bos_token_id"] = nullptr;  // absent, other programs assume GPT-2's own 50256
+  json["eos_token_id"] = nullptr;
   json["torch_dtype"] = "float32";
   json["bias"] = c.bias;  // ours and nanoGPT's: transformers sees zero biases instead
   json["padded_vocab_size"] = c.padded_vocab;

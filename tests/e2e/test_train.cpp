@@ -94,6 +94,16 @@ TEST_CASE("train: a new run where an old one lies moves the old one aside") {
   REQUIRE(run_ranked(1, small_run(scratch, "run", 1), scratch).code == 0);
   CHECK(std::filesystem::exists(scratch.path + "/run.previous-1/ckpt/step-2/manifest.json"));
   CHECK(metrics_of(scratch.path + "/run").size() == 2);
+  // The same when there is nothing to resume, and for checkpoints kept elsewhere.
+  std::filesystem::remove_all(scratch.path + "/run/ckpt");
+  const std::string elsewhere = " --run.resume auto --checkpoint.dir " + scratch.path + "/kept";
+  REQUIRE(run_ranked(1, small_run(scratch, "run", 1) + elsewhere, scratch).code == 0);
+  CHECK(metrics_of(scratch.path + "/run.previous-2").size() == 2);
+  REQUIRE(run_ranked(1,
+                     small_run(scratch, "other", 1) + " --checkpoint.dir " + scratch.path + "/kept",
+                     scratch)
+              .code == 0);
+  CHECK(std::filesystem::exists(scratch.path + "/kept.previous-1/step-1/manifest.json"));
 }
 
 TEST_CASE("train: works without mpirun, and prints its configuration and help") {

@@ -5,24 +5,10 @@
 #include <numeric>
 
 #include "engine/core/error.h"
+#include "train/edit_distance.h"
 
 namespace skep {
 namespace {
-
-// Levenshtein's distance, one row of the table at a time.
-std::size_t edit_distance(std::string_view from, std::string_view to) {
-  std::vector<std::size_t> row(to.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (const char c : from) {
-    std::size_t diagonal = row[0]++;
-    for (std::size_t j = 1; j < row.size(); ++j) {
-      const std::size_t replaced = diagonal + (c == to[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-    }
-  }
-  return row.back();
-}
 
 std::vector<std::string> long_names(const CLI::App& flags) {
   std::vector<std::string> names;

@@ -1,32 +1,17 @@
 // evaluate: the loss of a model on a file. Each rank computes its share of the windows; rank 0
 // tells. Preparing does not communicate: afterwards all ranks agree that it went well.
 #include "engine/backends/cpu/threads.h"
-#include "engine/core/error.h"
 #include "model/hf/model_folder.h"
-#include "mpi_comm/comm_error.h"
-#include "mpi_comm/leave.h"
 #include "mpi_comm/mpi_communicator.h"
 #include "tools/common/print.h"
 #include "tools/evaluate/evaluation.h"
 #include "tools/evaluate/options.h"
 #include "train/build.h"
 #include "train/evaluate.h"
+#include "train/together.h"
 
 namespace skep {
 namespace {
-
-/// Runs `stage` on this rank, then makes sure it went well on all.
-void together(const std::function<void()>& stage) {
-  int code = 0;
-  std::string message;
-  try {
-    stage();
-  } catch (const Error& error) {
-    code = error.exit_code();
-    message = error.what();
-  }
-  agree(code, message);
-}
 
 void evaluate_file(const EvaluateOptions& options, const Environment& environment) {
   Config config;
@@ -67,11 +52,7 @@ int main(int argc, char** argv) {
   try {
     skep::run(argc, argv);
     return 0;
-  } catch (const skep::Error& error) {
-    skep::abort_all(error.exit_code(), error.what());
-  } catch (const skep::CommError& error) {
-    skep::abort_all(error.exit_code(), error.what());
-  } catch (const std::exception& error) {
-    skep::abort_all(1, error.what());
+  } catch (const std::exception&) {
+    skep::leave_with_current_exception();
   }
 }

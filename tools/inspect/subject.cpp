@@ -2,6 +2,7 @@
 
 #include "engine/core/error.h"
 #include "model/hf/model_folder.h"
+#include "train/build.h"
 #include "train/data/corpus.h"
 
 namespace skep {
@@ -14,8 +15,7 @@ struct Vocabulary {
 Vocabulary find_vocabulary(const Config& config) {
   if (!config.data.train.empty()) {
     const Corpus corpus = load_corpus(config.data, config.model);
-    return {corpus.tokenizer ? corpus.tokenizer->vocab_size() : corpus.vocab_size,
-            corpus.vocab_size};
+    return {corpus.known_ids, corpus.vocab_size};
   }
   if (config.model.vocab > 0) return {config.model.vocab, config.model.vocab};
   if (config.data.tokenizer == "char")
@@ -61,20 +61,8 @@ Subject from_settings(const std::string& name, const Arguments& settings) {
 }  // namespace
 
 ModelConfig configured_model(const Config& config) {
-  const ModelSection& section = config.model;
   const Vocabulary vocabulary = find_vocabulary(config);
-  ModelConfig model;
-  model.arch = section.arch;
-  model.layers = section.layers;
-  model.heads = section.heads;
-  model.width = section.width;
-  model.context = section.context;
-  model.dropout = section.dropout;
-  model.bias = section.bias;
-  model.tied = section.tied;
-  model.vocab = vocabulary.ids;
-  model.padded_vocab = vocabulary.rows;
-  return model;
+  return model_config(config.model, vocabulary.ids, vocabulary.rows);
 }
 
 Subject open_subject(const std::string& name, const std::string& purpose,

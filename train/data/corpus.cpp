@@ -175,9 +175,9 @@ Corpus load_corpus(const DataSection& data, const ModelSection& model) {
   check_lengths(sources, data, model.context);
   corpus.vocab_size = choose_vocab(sources, tokenizer, model.vocab);
   // A known tokenizer's ids are the limit even where the embedding is padded beyond them.
-  const std::int64_t limit = tokenizer != nullptr ? tokenizer->vocab_size() : corpus.vocab_size;
+  corpus.known_ids = tokenizer != nullptr ? tokenizer->vocab_size() : corpus.vocab_size;
   for (const Source& source : {sources.train, sources.validation})
-    require_ids_below(source.tokens, limit, source.path, source.first);
+    require_ids_below(source.tokens, corpus.known_ids, source.path, source.first);
   corpus.description = describe(sources);
   corpus.train = Dataset(std::move(sources.train.tokens), model.context);
   corpus.validation = Dataset(std::move(sources.validation.tokens), model.context);

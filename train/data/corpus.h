@@ -13,6 +13,7 @@ namespace skep {
 struct Corpus {
   std::shared_ptr<const Tokenizer> tokenizer;  ///< null: token files, and none was named
   std::int64_t vocab_size;                     ///< rows of the embedding; every id is below
+  std::int64_t known_ids;                      ///< ids a token can be: rows less padding
   Dataset train;
   Dataset validation;       ///< no windows when data.val_fraction is 0
   std::string description;  ///< what was read, a line for each set

@@ -1,0 +1,11 @@
+#pragma once
+// How far apart two words are: for messages that name what was probably meant.
+#include <cstddef>
+#include <string_view>
+
+namespace skep {
+
+/// Edits (insert, delete, replace, swap neighbours) that turn one word into the other.
+std::size_t edit_distance(std::string_view from, std::string_view to);
+
+}  // namespace skep
