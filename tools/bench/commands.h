@@ -1,0 +1,10 @@
+#pragma once
+// The commands of `bench`.
+#include "tools/common/tool.h"
+
+namespace skep {
+
+void bench_step(const Arguments& arguments);   ///< seconds and share of the peak per preset
+void bench_peers(const Arguments& arguments);  ///< ratios to PyTorch
+
+}  // namespace skep

@@ -1,0 +1,12 @@
+// bench: how fast the engine is, beside what this machine can do and beside a peer.
+#include "tools/bench/commands.h"
+
+int main(int argc, char** argv) {
+  const std::vector<skep::Command> commands = {
+      {"step", "whole training steps of preset sizes on one core", skep::bench_step},
+      {"peers", "the same steps beside PyTorch, in turn", skep::bench_peers},
+  };
+  return skep::run_tool("bench", argc, argv, [&](const skep::Arguments& arguments) {
+    skep::run_command("bench", "Measures speed: medians, on a quiet machine.", commands, arguments);
+  });
+}

@@ -1,0 +1,105 @@
+#include "tools/bench/training_step.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "engine/autograd/tape.h"
+#include "engine/backends/backend.h"
+#include "engine/kernels/copy.h"
+#include "train/clip.h"
+
+namespace skep {
+namespace {
+
+ModelConfig config_of(const BenchPreset& p) {
+  ModelConfig c;
+  c.layers = p.layers;
+  c.heads = p.heads;
+  c.width = p.width;
+  c.context = p.tokens;
+  c.vocab = p.vocab;
+  c.padded_vocab = p.padded_vocab;
+  return c;
+}
+
+Tensor fixed_ids(const BenchPreset& p, std::int64_t factor, std::int64_t shift) {
+  std::vector<std::int32_t> ids(p.batch * p.tokens);
+  for (std::size_t i = 0; i < ids.size(); ++i)
+    ids[i] = static_cast<std::int32_t>((static_cast<std::int64_t>(i) * factor + shift) % p.vocab);
+  return tensor_of(ids, {p.batch, p.tokens});
+}
+
+}  // namespace
+
+const std::vector<BenchPreset>& bench_presets() {
+  static const std::vector<BenchPreset> presets = {
+      {"small", 4, 4, 128, 65, 65, 12, 64},
+      {"mid", 6, 6, 384, 65, 65, 16, 256},
+      {"gpt64", 12, 12, 768, 50257, 50304, 4, 64},
+      {"gpt256", 12, 12, 768, 50257, 50304, 4, 256},
+  };
+  return presets;
+}
+
+const BenchPreset& find_preset(const std::string& name) {
+  std::vector<std::string> names;
+  for (const BenchPreset& preset : bench_presets()) {
+    if (preset.name == name) return preset;
+    names.push_back(preset.name);
+  }
+  fail(ErrorKind::usage, "preset {} is not known; there are {}", name, fmt::join(names, ", "));
+}
+
+TrainingStep::TrainingStep(const BenchPreset& preset)
+    : preset_(preset),
+      model_(make_model(config_of(preset))),
+      parameters_(std::make_unique<ParameterStore>(*model_, 1)),
+      optimizer_(make_adamw({0.9, 0.95, 1e-8, 0.1}, parameters_->values())),
+      inputs_(fixed_ids(preset, 7919, 1)),
+      targets_(fixed_ids(preset, 104729, 7)) {}
+
+double TrainingStep::run() {
+  const double count = static_cast<double>(inputs_.numel());
+  parameters_->clear_gradients();
+  double loss = 0;
+  {
+    Tape tape;
+    const Tensor total = model_->loss(inputs_, targets_, Pass{Pass::Mode::train});
+    tape.backward(total);
+    loss = total.item() / count;
+  }
+  const Clip clip = clip_by_norm(parameters_->grads(), count, 1.0);
+  optimizer_->update(parameters_->values(), parameters_->grads(), parameters_->decay_ranges(), 1e-3,
+                     clip.factor);
+  return loss;
+}
+
+double TrainingStep::flops() const {
+  const auto& p = preset_;
+  const double tokens = static_cast<double>(p.batch * p.tokens);
+  const double weights = static_cast<double>(12 * p.layers * p.width * p.width + p.vocab * p.width);
+  // Two products forward, five backward (the scores are computed again), half of each is masked.
+  const double attention = 7.0 * static_cast<double>(p.layers * p.width * p.tokens) * tokens;
+  return 6 * weights * tokens + attention;
+}
+
+double measure_peak_flops() {
+  const std::int64_t n = 1024;
+  const Tensor a = zeros({n, n}), b = zeros({n, n}), c = zeros({n, n});
+  const auto seconds = time_runs(
+      2, 7, [&] { backend({}).gemm(as_matrix(a), as_matrix(b).transposed(), as_matrix(c), {}); });
+  return 2.0 * n * n * n / *std::min_element(seconds.begin(), seconds.end());
+}
+
+double seconds_now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double median(std::vector<double> values) {
+  check(!values.empty(), "median of nothing");
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2;
+  return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+}  // namespace skep

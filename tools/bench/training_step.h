@@ -1,0 +1,66 @@
+#pragma once
+// The step that is measured: batch, loss, backward, norm, AdamW through the same Module, op and
+// Tape as the train binary's, without communication.
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/optim/optimizer.h"
+#include "model/language_model.h"
+#include "model/parameter_store.h"
+
+namespace skep {
+
+/// A size people know. Batch and tokens are those of one step.
+struct BenchPreset {
+  std::string name;
+  std::int64_t layers, heads, width, vocab, padded_vocab, batch, tokens;
+};
+
+/// small, mid, gpt64, gpt256.
+const std::vector<BenchPreset>& bench_presets();
+/// Error(usage) listing the names for an unknown one.
+const BenchPreset& find_preset(const std::string& name);
+
+class TrainingStep {
+ public:
+  explicit TrainingStep(const BenchPreset& preset);
+  /// One step on the preset's fixed batch; returns the mean loss before it.
+  double run();
+  /// Multiplications and additions of one step: 6 per weight and token, attention's causal half,
+  /// the head once.
+  double flops() const;
+
+ private:
+  BenchPreset preset_;
+  std::unique_ptr<LanguageModel> model_;
+  std::unique_ptr<ParameterStore> parameters_;
+  std::unique_ptr<Optimizer> optimizer_;
+  Tensor inputs_, targets_;
+};
+
+/// Seconds of each of `runs` calls, after `warmup` uncounted ones.
+template <class F>
+std::vector<double> time_runs(int warmup, int runs, F f);
+
+/// Multiplications and additions a second of the best large product this build can do, on the
+/// threads it is set to.
+double measure_peak_flops();
+
+double seconds_now();
+double median(std::vector<double> values);
+
+template <class F>
+std::vector<double> time_runs(int warmup, int runs, F f) {
+  for (int i = 0; i < warmup; ++i) f();
+  std::vector<double> seconds;
+  for (int i = 0; i < runs; ++i) {
+    const double start = seconds_now();
+    f();
+    seconds.push_back(seconds_now() - start);
+  }
+  return seconds;
+}
+
+}  // namespace skep
