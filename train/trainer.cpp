@@ -28,7 +28,7 @@ bool due(std::int64_t step, std::int64_t every) { return every > 0 && step % eve
 
 Trainer::Trainer(Parts& parts, const Limits& limits) : parts_(parts), limits_(limits) {
   progress_.seed = static_cast<std::int64_t>(limits.seed);
-  progress_.windows = parts.train_data->windows();
+  progress_.windows = parts.loader->order().windows;
   progress_.tokenizer_hash =
       parts.tokenizer ? static_cast<std::int64_t>(parts.tokenizer->hash()) : 0;
 }

@@ -266,3 +266,20 @@ TEST_CASE("a model folder that does not fit is refused by name") {
   CHECK_THROWS_WITH(open_model(folder.path), Catch::Contains("not a JSON object"));
   CHECK_THROWS_WITH(find_model_folder(folder.path + "/none"), Catch::Contains("no model here"));
 }
+
+TEST_CASE("a tiny model learns one batch by heart") {
+  const auto model = make_model(small_config());
+  ParameterStore store(*model, 1);
+  const auto optimizer = make_adamw({0.9, 0.99, 1e-8, 0}, store.values());
+  const Tensor ids = tokens(4, 16, 50), targets = tokens(4, 16, 50, 4);
+  double loss = 0;
+  for (int step = 0; step < 200; ++step) {
+    Tape tape;
+    store.clear_gradients();
+    const Tensor total = model->loss(ids, targets, Pass{});
+    tape.backward(total);
+    loss = total.item() / 64;
+    optimizer->update(store.values(), store.grads(), store.decay_ranges(), 5e-3, 1.0 / 64);
+  }
+  CHECK(loss < 0.02);
+}

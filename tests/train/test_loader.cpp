@@ -55,7 +55,7 @@ TEST_CASE("dataset: numbers of windows at the edges") {
   CHECK(Dataset().windows() == 0);
   CHECK(Dataset(counting(1'003'854), 64).windows() == 15'686);  // ceil(1003853 / 64)
   Ids room(3), small(2);
-  CHECK_THROWS_AS(Dataset(counting(7), 3).fill(2, room, room), Error);
+  CHECK_THROWS_AS(Dataset(counting(7), 3).fill(3, room, room), Error);
   CHECK_THROWS_AS(Dataset(counting(7), 3).fill(0, room, small), Error);
 }
 
@@ -152,21 +152,47 @@ TEST_CASE("loader: any number of ranks and micro-batches sees the same global ba
     CHECK((run(ranks, micro) == single));
 }
 
-TEST_CASE("loader: an epoch holds every target once, and counts the valid ones") {
-  const Dataset data(counting(98), 4);  // 97 targets, 25 windows, the last with one target
-  const Loader loader(data, 5, split_batch({5, 0}, 1), 0);
-  Ids targets;
-  std::int64_t valid = 0;
-  for (std::int64_t position = 0; position < 25; position += 5) {
-    const Batch batch = loader.micro_batch(position, 0);
-    valid += batch.valid_targets;
-    for (const std::int32_t target : batch.targets)
-      if (target != ignored_target) targets.push_back(target);
+TEST_CASE("dataset: shifted windows cover every target exactly once") {
+  for (std::int64_t tokens = 2; tokens < 12; ++tokens)
+    for (std::int64_t context : {1, 3, 4})
+      for (std::int64_t shift = 0; shift < context; ++shift) {
+        const Dataset data(counting(tokens), context);
+        Ids inputs(context), targets(context), seen;
+        for (std::int64_t w = 0; w < data.shifted_windows(); ++w) {
+          const std::int64_t valid = data.fill(w, inputs, targets, shift);
+          for (std::int64_t i = 0; i < context; ++i) {
+            REQUIRE((targets[i] == ignored_target) == (i >= valid));
+            if (i < valid) REQUIRE(targets[i] == inputs[i] + 1);
+            if (i < valid) seen.push_back(targets[i]);
+          }
+        }
+        REQUIRE(std::ssize(seen) == tokens - 1);
+        for (std::size_t i = 0; i < seen.size(); ++i) REQUIRE(seen[i] == 101 + static_cast<int>(i));
+      }
+}
+
+TEST_CASE("loader: every epoch holds every target once, cut at another place") {
+  const Dataset data(counting(98), 4);  // 97 targets, 26 windows at any shift
+  const Loader loader(data, 5, split_batch({13, 0}, 1), 0);
+  std::set<std::int64_t> shifts;
+  for (std::int64_t sample = 0; sample < 26 * 40; sample += 26)
+    shifts.insert(loader.order().shift(sample));
+  CHECK(shifts == std::set<std::int64_t>{0, 1, 2, 3});
+  for (std::int64_t epoch = 0; epoch < 8; ++epoch) {
+    Ids targets;
+    std::int64_t valid = 0;
+    for (std::int64_t position = 26 * epoch; position < 26 * (epoch + 1); position += 13) {
+      const Batch batch = loader.micro_batch(position, 0);
+      valid += batch.valid_targets;
+      for (const std::int32_t target : batch.targets)
+        if (target != ignored_target) targets.push_back(target);
+    }
+    CHECK(valid == 97);
+    std::sort(targets.begin(), targets.end());
+    REQUIRE(targets.size() == 97);
+    for (std::size_t i = 0; i < targets.size(); ++i)
+      REQUIRE(targets[i] == 101 + static_cast<int>(i));
   }
-  CHECK(valid == 97);
-  std::sort(targets.begin(), targets.end());
-  REQUIRE(targets.size() == 97);
-  for (std::size_t i = 0; i < targets.size(); ++i) REQUIRE(targets[i] == 101 + static_cast<int>(i));
 }
 
 TEST_CASE("rank_slice: slices join without gaps") {

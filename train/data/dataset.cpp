@@ -14,13 +14,16 @@ Dataset::Dataset(TokenStream tokens, std::int64_t context)
 }
 
 std::int64_t Dataset::fill(std::int64_t window, std::span<std::int32_t> inputs,
-                           std::span<std::int32_t> targets_out) const {
-  check(window >= 0 && window < windows_, "dataset: window {} of {}", window, windows_);
+                           std::span<std::int32_t> targets_out, std::int64_t shift) const {
+  check(window >= 0 && window < shifted_windows() && shift >= 0 && shift < context_,
+        "dataset: window {} of {}, shift {}", window, shifted_windows(), shift);
   check(std::ssize(inputs) == context_ && std::ssize(targets_out) == context_,
         "dataset: room for {} inputs and {} targets, context {}", inputs.size(), targets_out.size(),
         context_);
-  const std::int64_t first = window * context_;
-  const std::int64_t valid = std::min(context_, targets() - first);
+  const std::int64_t begin = window * context_ - shift;
+  const std::int64_t first = std::clamp<std::int64_t>(begin, 0, targets());
+  const std::int64_t valid =
+      std::max<std::int64_t>(std::min(begin + context_, targets()) - first, 0);
   const auto count = static_cast<std::size_t>(valid);
   tokens_.copy(first, inputs.first(count));
   tokens_.copy(first + 1, targets_out.first(count));

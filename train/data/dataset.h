@@ -2,6 +2,8 @@
 // A token stream as windows: window w holds inputs wT … wT+T-1, and each input's target is the
 // token after it. n tokens make ceil((n-1)/T) windows, and every token but the first is a target
 // exactly once. The last window is padded: its missing inputs are token 0, their targets ignored.
+// Training cuts each epoch elsewhere: shifted by s tokens, window w begins at wT - s, the first and
+// the last are short, and one more window is needed.
 #include <cstdint>
 #include <span>
 #include <string>
@@ -21,12 +23,17 @@ class Dataset {
   Dataset(TokenStream tokens, std::int64_t context);
 
   std::int64_t windows() const { return windows_; }
+  /// Enough windows to cover every target at any shift in [0, T).
+  std::int64_t shifted_windows() const {
+    return windows_ > 0 && context_ > 1 ? windows_ + 1 : windows_;
+  }
   std::int64_t context() const { return context_; }
   std::int64_t targets() const { return tokens_.size() > 0 ? tokens_.size() - 1 : 0; }
 
-  /// Writes window `window`: inputs (T), targets (T). Returns the number of targets not ignored.
+  /// Writes window `window`: inputs (T), targets (T). Returns the number of targets not ignored,
+  /// which is 0 for a shifted window beyond the end.
   std::int64_t fill(std::int64_t window, std::span<std::int32_t> inputs,
-                    std::span<std::int32_t> targets) const;
+                    std::span<std::int32_t> targets, std::int64_t shift = 0) const;
 
  private:
   TokenStream tokens_;

@@ -20,11 +20,12 @@ Batch make_batch(const Dataset& data, std::int64_t B) {
 }
 
 /// Puts a window into the next free row.
-void add_window(Batch& batch, const Dataset& data, std::int64_t window, std::int64_t sample) {
+void add_window(Batch& batch, const Dataset& data, std::int64_t window, std::int64_t shift,
+                std::int64_t sample) {
   const auto T = static_cast<std::size_t>(batch.T);
   const std::size_t at = batch.samples.size() * T;
   batch.valid_targets += data.fill(window, std::span(batch.inputs).subspan(at, T),
-                                   std::span(batch.targets).subspan(at, T));
+                                   std::span(batch.targets).subspan(at, T), shift);
   batch.samples.push_back(sample);
 }
 
@@ -38,7 +39,10 @@ Slice rank_slice(Slice all, std::int64_t rank, std::int64_t ranks) {
 }
 
 Loader::Loader(const Dataset& data, std::uint64_t seed, BatchSplit split, std::int64_t rank)
-    : data_(data), order_{seed, data.windows()}, split_(split), rank_(rank) {
+    : data_(data),
+      order_{seed, data.shifted_windows(), data.context()},
+      split_(split),
+      rank_(rank) {
   check(data.windows() >= 1, "loader: the dataset has no windows");
   check(rank >= 0 && rank < split.ranks, "loader: rank {} of {}", rank, split.ranks);
 }
@@ -51,7 +55,7 @@ Batch Loader::micro_batch(std::int64_t position, std::int64_t index) const {
   const std::int64_t first = mine.first + index * split_.micro_batch;
   Batch batch = make_batch(data_, split_.micro_batch);
   for (std::int64_t sample = first; sample < first + split_.micro_batch; ++sample)
-    add_window(batch, data_, order_.window(sample), sample);
+    add_window(batch, data_, order_.window(sample), order_.shift(sample), sample);
   return batch;
 }
 
@@ -70,7 +74,7 @@ Batch EvaluationLoader::batch(std::int64_t index) const {
   Batch batch = make_batch(data_, B);
   for (std::int64_t i = 0; i < B; ++i) {
     const std::int64_t window = slice_.first + done + i;
-    add_window(batch, data_, window, window);
+    add_window(batch, data_, window, 0, window);
   }
   return batch;
 }

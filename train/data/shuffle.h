@@ -49,14 +49,22 @@ class Permutation {
   int half_bits_;
 };
 
-/// The endless sequence of samples of a run: one permutation of the windows after another.
+/// The endless sequence of samples of a run: one permutation of the windows after another, each
+/// epoch with windows cut at another place, so that a token is not always at the same position.
 struct GlobalOrder {
   std::uint64_t seed;
   std::int64_t windows;
+  std::int64_t context = 1;
 
   std::int64_t epoch(std::int64_t sample) const { return sample / windows; }
   std::int64_t window(std::int64_t sample) const {
     return Permutation(seed, static_cast<std::uint64_t>(epoch(sample)), windows)(sample % windows);
+  }
+  /// In [0, context).
+  std::int64_t shift(std::int64_t sample) const {
+    const auto number = static_cast<std::uint64_t>(epoch(sample));
+    return static_cast<std::int64_t>(random_below(derive_key(seed, "window shift"), number,
+                                                  static_cast<std::uint64_t>(context)));
   }
 };
 
