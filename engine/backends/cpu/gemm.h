@@ -8,7 +8,7 @@ namespace skep::cpu {
 /// c (=, +=) alpha a b + bias; any strides, any floating types of a common kind.
 void gemm(const Matrix& a, const Matrix& b, const Matrix& c, const GemmOptions& options);
 
-/// fp32 and fp64; every matrix has adjacent rows or adjacent columns.
+/// fp32 and fp64; a and b have adjacent rows or adjacent columns, c adjacent columns.
 void gemm_eigen(const Matrix& a, const Matrix& b, const Matrix& c, const GemmOptions& options);
 
 /// True when the build found oneDNN.
