@@ -8,13 +8,13 @@ namespace skep::cpu {
 /// c (=, +=) alpha a b + bias; any strides, any floating types of a common kind.
 void gemm(const Matrix& a, const Matrix& b, const Matrix& c, const GemmOptions& options);
 
-/// fp32 and fp64; every matrix has adjacent rows or adjacent columns.
+/// fp32 and fp64; a and b have adjacent rows or adjacent columns, c adjacent columns.
 void gemm_eigen(const Matrix& a, const Matrix& b, const Matrix& c, const GemmOptions& options);
 
 /// True when the build found oneDNN.
 bool has_onednn();
 /// fp32, and bf16 inputs with fp32 or bf16 result; c has adjacent columns. A bias
-/// only in fp32 and with alpha 1. Only when has_onednn().
+/// only with alpha 1. Only when has_onednn().
 void gemm_onednn(const Matrix& a, const Matrix& b, const Matrix& c, const GemmOptions& options);
 
 }  // namespace skep::cpu

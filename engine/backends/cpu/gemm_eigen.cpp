@@ -23,17 +23,15 @@ void with_map(const Matrix& m, F f) {
 
 template <class T>
 void multiply(const Matrix& a, const Matrix& b, const Matrix& c, const GemmOptions& options) {
+  Map<T, Eigen::RowMajor> mc(static_cast<T*>(c.data), c.rows, c.columns,
+                             Eigen::OuterStride<>(c.row_stride));
+  if (options.write == Write::overwrite) mc.setZero();
   with_map<T>(a, [&](auto ma) {
-    with_map<T>(b, [&](auto mb) {
-      with_map<T>(c, [&](auto mc) {
-        if (options.write == Write::overwrite) mc.setZero();
-        mc.noalias() += static_cast<T>(options.alpha) * ma * mb;
-        if (options.bias)
-          mc.rowwise() += Eigen::Map<const Eigen::Matrix<T, 1, Eigen::Dynamic>>(
-              static_cast<const T*>(options.bias), c.columns);
-      });
-    });
+    with_map<T>(b, [&](auto mb) { mc.noalias() += static_cast<T>(options.alpha) * ma * mb; });
   });
+  if (options.bias)
+    mc.rowwise() += Eigen::Map<const Eigen::Matrix<T, 1, Eigen::Dynamic>>(
+        static_cast<const T*>(options.bias), c.columns);
 }
 
 }  // namespace
