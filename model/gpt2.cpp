@@ -33,7 +33,8 @@ Gpt2Attention::Gpt2Attention(const ModelConfig& c, std::int64_t layer)
       layer_(layer),
       context_(c.context),
       qkv_(child<Linear>("qkv", c.width, 3 * c.width, bias_of(c), normal_init(weight_deviation))),
-      out_(child<Linear>("out", c.width, c.width, bias_of(c), residual_init(c))) {}
+      out_(child<Linear>("out", c.width, c.width, bias_of(c), residual_init(c),
+                         Linear::Output::wide)) {}
 
 Tensor Gpt2Attention::forward(const Tensor& x, const Pass& pass) {
   const Tensor qkv = qkv_(x, pass);  // (B, T, 3C)
@@ -54,7 +55,8 @@ Tensor Gpt2Attention::look_back(const Tensor& qkv, KvCache& cache) const {
 
 Gpt2Mlp::Gpt2Mlp(const ModelConfig& c)
     : up_(child<Linear>("up", c.width, 4 * c.width, bias_of(c), normal_init(weight_deviation))),
-      down_(child<Linear>("down", 4 * c.width, c.width, bias_of(c), residual_init(c))) {}
+      down_(child<Linear>("down", 4 * c.width, c.width, bias_of(c), residual_init(c),
+                          Linear::Output::wide)) {}
 
 Tensor Gpt2Mlp::forward(const Tensor& x, const Pass& pass) {
   return down_(gelu(up_(x, pass)), pass);
@@ -110,7 +112,8 @@ Tensor Gpt2::loss(const Tensor& tokens, const Tensor& targets, const Pass& pass)
 
 Tensor Gpt2::forward(const Tensor& tokens, const Pass& pass) {
   // Padding rows carry no probability: they are not among the logits at all.
-  return linear(features(tokens, pass), slice(head_weight(), 0, 0, config().vocab), {});
+  const Tensor x = features(tokens, pass), head = slice(head_weight(), 0, 0, config().vocab);
+  return linear(x, head, {}, compute_type(x.dtype()));
 }
 
 }  // namespace skep

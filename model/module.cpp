@@ -49,9 +49,10 @@ void Module::attach(std::shared_ptr<const Probe> probe) {
   visit([&](Module& m) { m.probes_.push_back(probe); });
 }
 
-const Tensor& Module::parameter(const std::string& name, const Shape& shape, const Init& init) {
-  parameters_.push_back(std::make_unique<Parameter>(Parameter{join(path_, name), shape, init, {}}));
-  return parameters_.back()->value;
+const Parameter& Module::parameter(const std::string& name, const Shape& shape, const Init& init) {
+  parameters_.push_back(
+      std::make_unique<Parameter>(Parameter{join(path_, name), shape, init, {}, {}}));
+  return *parameters_.back();
 }
 
 void Module::prepend(const std::string& name) {

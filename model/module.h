@@ -29,12 +29,15 @@ struct Probe {
   std::function<void(const std::string& path, const Tensor& grad_out)> backward;
 };
 
-/// One parameter as its module declared it; the ParameterStore gives it memory.
+/// One parameter as its module declared it; the ParameterStore gives it memory. In mixed precision
+/// `compute` is the narrow copy that products read; otherwise it is `value` itself. Both gather
+/// their gradient in one place.
 struct Parameter {
   std::string path;
   Shape shape;
   Init init;
   Tensor value;
+  Tensor compute;
 };
 
 class Module {
@@ -58,7 +61,7 @@ class Module {
   virtual Tensor forward(const Tensor& x, const Pass& pass) = 0;
 
   /// Declares a parameter; usable once a ParameterStore has been built over the root.
-  const Tensor& parameter(const std::string& name, const Shape& shape, const Init& init);
+  const Parameter& parameter(const std::string& name, const Shape& shape, const Init& init);
 
   /// Makes a child module of type M, constructed with `args`, known under this module's path.
   template <class M, class... Args>

@@ -19,6 +19,13 @@ void bind(Parameter& parameter, const ParameterStore::Entry& entry) {
   GradSlot& slot = *parameter.value.slot();
   slot.value = entry.grad;
   slot.bound = true;
+  parameter.compute = parameter.value;
+}
+
+// Products read the copy; its gradient gathers where the master's does.
+void bind_copy(Parameter& parameter, const Tensor& copy) {
+  parameter.compute = copy;
+  parameter.compute.set_slot(parameter.value.slot());
 }
 
 void add_range(std::vector<FlatRange>& ranges, const ParameterStore::Entry& entry) {
@@ -33,24 +40,32 @@ void add_range(std::vector<FlatRange>& ranges, const ParameterStore::Entry& entr
 
 }  // namespace
 
-ParameterStore::ParameterStore(Module& root, std::uint64_t seed, DType dtype) {
+ParameterStore::ParameterStore(Module& root, std::uint64_t seed, DType masters,
+                               std::optional<DType> compute) {
   const std::vector<Parameter*> parameters = root.parameters();
   std::int64_t total = 0;
   for (const Parameter* p : parameters) {
     entries_.push_back({p->path, p->shape, total, total + p->shape.numel(), {}, {}});
     total += rounded(p->shape.numel());
   }
-  values_ = zeros({total}, dtype);
-  grads_ = zeros({total}, dtype);
+  values_ = zeros({total}, masters);
+  grads_ = zeros({total}, masters);
+  if (compute && *compute != masters) compute_ = zeros({total}, *compute);
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     Entry& entry = entries_[i];
     entry.value = view(values_, entry);
     entry.grad = view(grads_, entry);
     initialize(entry.value, parameters[i]->init, seed, entry.path);
     bind(*parameters[i], entry);
+    if (compute_.defined()) bind_copy(*parameters[i], view(compute_, entry));
     entry.value = parameters[i]->value;
     add_range(decay_ranges_, entry);
   }
+  commit();
+}
+
+void ParameterStore::commit() {
+  if (compute_.defined()) copy(compute_, values_);
 }
 
 const ParameterStore::Entry& ParameterStore::at(std::string_view path) const {

@@ -3,6 +3,7 @@
 // clipping, optimizers and checkpoints are loops over these. Each parameter starts on a 64-byte
 // boundary; the gaps are zero and stay zero.
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,9 +22,10 @@ class ParameterStore {
     Tensor value, grad;  ///< views of the blocks, in the parameter's shape
   };
 
-  /// Gives every parameter below `root` its memory and its first value. dtype: fp32, or fp64 for
-  /// checks.
-  ParameterStore(Module& root, std::uint64_t seed, DType dtype = DType::f32);
+  /// Gives every parameter below `root` its memory and its first value. masters: fp32, or fp64 for
+  /// checks. compute: the type products read; absent: the masters' own.
+  ParameterStore(Module& root, std::uint64_t seed, DType masters = DType::f32,
+                 std::optional<DType> compute = {});
 
   const Tensor& values() const { return values_; }
   const Tensor& grads() const { return grads_; }
@@ -36,6 +38,9 @@ class ParameterStore {
   /// Ranges by decay rule (two or more dimensions decay), neighbours merged.
   const std::vector<FlatRange>& decay_ranges() const { return decay_ranges_; }
 
+  /// After any change of the values: refreshes the narrow copy, where there is one.
+  void commit();
+
   /// Before the first backward of an update: every gradient is empty again. Costs no pass.
   void clear_gradients();
   /// After the last: zeroes what nobody wrote, and returns the paths concerned.
@@ -45,6 +50,7 @@ class ParameterStore {
 
  private:
   Tensor values_, grads_;
+  Tensor compute_;  // the narrow copy, in the same layout; or undefined
   std::vector<Entry> entries_;
   std::vector<FlatRange> decay_ranges_;
 };

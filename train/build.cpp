@@ -18,6 +18,12 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimSection& o, const Tensor& l
   fail(ErrorKind::usage, "optim.kind \"{}\" is not known", o.kind);
 }
 
+DType compute_dtype(const PrecisionSection& precision) {
+  if (precision.compute == "fp32") return DType::f32;
+  if (precision.compute == "bf16") return DType::bf16;
+  fail(ErrorKind::usage, "precision.compute \"{}\" is not known", precision.compute);
+}
+
 std::unique_ptr<LrSchedule> make_schedule(const Config& config) {
   const std::string& kind = config.schedule.kind;
   if (kind == "constant")
@@ -65,7 +71,8 @@ Parts build_parts(const Config& config, Communicator& comm) {
   parts.data_description = corpus.description;
   parts.topology = make_topology(config.comm.topology);
   parts.model = make_model(model_config(config.model, corpus.known_ids, corpus.vocab_size));
-  parts.parameters = std::make_unique<ParameterStore>(*parts.model, config.run.seed);
+  parts.parameters = std::make_unique<ParameterStore>(*parts.model, config.run.seed, DType::f32,
+                                                      compute_dtype(config.precision));
   parts.objective = make_next_token();
   parts.sync = make_every_step();
   parts.optimizer = make_optimizer(config.optim, parts.parameters->values());

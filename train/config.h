@@ -61,6 +61,10 @@ struct ScheduleSection {
   std::int64_t decay_steps = 0;
 };
 
+struct PrecisionSection {
+  std::string compute = "fp32";
+};
+
 struct CommSection {
   std::string topology = "ring";
   std::int64_t hash_every = 100;
@@ -79,6 +83,7 @@ struct Config {
   BatchSection batch;
   OptimSection optim;
   ScheduleSection schedule;
+  PrecisionSection precision;
   CommSection comm;
   CheckpointSection checkpoint;
 };

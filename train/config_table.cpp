@@ -169,6 +169,12 @@ void add_schedule(std::vector<ConfigKey>& keys) {
                "step at which a decay reaches optim.min_lr; 0: run.steps");
 }
 
+void add_precision(std::vector<ConfigKey>& keys) {
+  Section precision(keys, "precision", &Config::precision);
+  precision.add("compute", &PrecisionSection::compute, one_of({"fp32", "bf16"}),
+                "type of the products; weights, norms, losses and sums stay fp32");
+}
+
 void add_comm(std::vector<ConfigKey>& keys) {
   Section comm(keys, "comm", &Config::comm);
   comm.add("topology", &CommSection::topology, one_of({"ring", "tree", "full_mesh"}),
@@ -197,6 +203,7 @@ const std::vector<ConfigKey>& config_keys() {
     add_batch(all);
     add_optim(all);
     add_schedule(all);
+    add_precision(all);
     add_comm(all);
     add_checkpoint(all);
     return all;

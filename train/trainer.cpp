@@ -90,6 +90,7 @@ Trainer::Outcome Trainer::update(const StepTotals& totals, double lr) {
     return {clip.norm, false};
   }
   parts_.optimizer->update(store.values(), store.grads(), store.decay_ranges(), lr, clip.factor);
+  store.commit();
   return {clip.norm, true};
 }
 

@@ -47,6 +47,10 @@ class GradSink {
 
 class Node {
  public:
+  /// Ops of mixed precision hide this with `yes` and check their types themselves.
+  enum class MixesTypes { no, yes };
+  static constexpr MixesTypes mixes_types = MixesTypes::no;
+
   Node() { ++live_; }
   Node(const Node& o) : inputs(o.inputs), outputs(o.outputs), op_name_(o.op_name_) { ++live_; }
   Node& operator=(const Node&) = delete;

@@ -23,9 +23,8 @@ Matrix as_matrix(const Tensor& t);
 
 struct GemmOptions {
   Write write = Write::overwrite;
-  double alpha = 1;  ///< factor on the product
-  const void* bias =
-      nullptr;  ///< one value per column of c in c's type, added to each row; or none
+  double alpha = 1;            ///< factor on the product
+  const void* bias = nullptr;  ///< one value per column of c, fp32 (fp64 for an fp64 c); or none
 };
 
 /// Attention over (B, T, H, D) tensors with any strides in B, T, H and adjacent elements in D.

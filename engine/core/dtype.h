@@ -157,4 +157,17 @@ decltype(auto) with_float(DType t, F&& f) {
   fail(ErrorKind::bug, "a floating type is needed here, not {}", name_of(t));
 }
 
+/// The type in which elements of dtype `t` are computed.
+inline DType compute_type(DType t) { return t == DType::f64 ? DType::f64 : DType::f32; }
+
+/// As with_float for a wide and a narrow type: f(Wide{}, Narrow{}). The types are equal, or fp32
+/// beside bf16 or fp16, as mixed precision has them.
+template <class F>
+decltype(auto) with_wide_and_narrow(DType wide, DType narrow, F&& f) {
+  if (wide == narrow) return with_float(wide, [&](auto zero) { return f(zero, zero); });
+  check(wide == DType::f32 && (narrow == DType::bf16 || narrow == DType::f16),
+        "{} does not go with {}", name_of(wide), name_of(narrow));
+  return narrow == DType::bf16 ? f(float{}, bf16{}) : f(float{}, f16{});
+}
+
 }  // namespace skep

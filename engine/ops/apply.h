@@ -30,7 +30,7 @@ void check_one_type(const In&... in) {
 
 template <class Op, class... In>
 auto apply_unnamed(const OpEntry& entry, Op op, const In&... in) {
-  check_one_type(in...);
+  if constexpr (Op::mixes_types == Node::MixesTypes::no) check_one_type(in...);
   const bool wanted = (in.wants_grad() || ...) && Tape::current() && !NoGrad::active();
   if (!wanted) return op.forward(in...);
   auto node = std::make_unique<Op>(std::move(op));

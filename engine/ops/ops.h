@@ -3,6 +3,7 @@
 // entry. Shapes: B batch, T tokens, C channels (width), H heads, D head size, V vocabulary.
 // Floating arguments of one op share one type; wrong shapes throw skep::Error.
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "engine/core/tensor.h"
@@ -27,12 +28,18 @@ Tensor dropout(const Tensor& x, double probability, std::uint64_t key, std::uint
 Tensor matmul(const Tensor& a,
               const Tensor& b);  ///< (.., M, K) (.., K, N) -> (.., M, N), batch broadcast
 /// x Wᵀ + bias: (.., I), (O, I), (O) or undefined -> (.., O).
-Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias);
+///
+/// Mixed precision: x and weight are bf16 or fp16, bias is fp32, and `result` names the type of y
+/// (x's own when absent).
+Tensor linear(const Tensor& x, const Tensor& weight, const Tensor& bias,
+              std::optional<DType> result = {});
 
 // Rows: the last dimension.
 Tensor softmax(const Tensor& x);
 /// (x - mean) / sqrt(variance + eps) * gain + bias over (.., C); bias may be undefined.
-Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, double eps);
+/// Mixed precision: x, gain and bias are fp32, and `result` names the narrow type of y.
+Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, double eps,
+                  std::optional<DType> result = {});
 
 // Reductions.
 Tensor sum(const Tensor& x);               ///< of all elements -> ()

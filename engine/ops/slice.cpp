@@ -19,7 +19,8 @@ struct Slice final : Node {
       fill(out.tensor.sliced(dim, 0, begin), 0);
       fill(out.tensor.sliced(dim, end, out.tensor.size(dim) - end), 0);
     }
-    add_into({out.tensor.sliced(dim, begin, length), out.write}, gy[0]);
+    add_into({out.tensor.sliced(dim, begin, length), out.write},
+             converted(gy[0], out.tensor.dtype()));
   }
 };
 

@@ -157,11 +157,12 @@ ModelConfig read_model_config(const std::string& folder) {
 }
 
 void load_weights(const std::string& folder, const ModelConfig& config,
-                  const ParameterStore& parameters) {
+                  ParameterStore& parameters) {
   WeightReader reader(folder, config);
   for (const ParameterStore::Entry& entry : parameters.list()) reader.read(entry);
   reader.check_rest();
   parameters.values().storage()->bump_version();
+  parameters.commit();
 }
 
 LoadedModel open_model(const std::string& folder) {

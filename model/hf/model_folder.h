@@ -20,7 +20,7 @@ ModelConfig read_model_config(const std::string& folder);
 
 /// Fills the store; Error(data) for a missing, misshapen or surplus tensor, by name.
 void load_weights(const std::string& folder, const ModelConfig& config,
-                  const ParameterStore& parameters);
+                  ParameterStore& parameters);
 
 struct LoadedModel {
   std::unique_ptr<LanguageModel> model;

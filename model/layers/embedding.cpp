@@ -7,6 +7,6 @@ namespace skep {
 Embedding::Embedding(std::int64_t count, std::int64_t width, const Init& init)
     : weight_(parameter("weight", {count, width}, init)) {}
 
-Tensor Embedding::forward(const Tensor& ids, const Pass&) { return embedding(weight_, ids); }
+Tensor Embedding::forward(const Tensor& ids, const Pass&) { return embedding(weight_.value, ids); }
 
 }  // namespace skep

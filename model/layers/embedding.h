@@ -1,5 +1,5 @@
 #pragma once
-// Rows of a table by id.
+// Rows of a table by id, in the masters' type: the residual stream begins here.
 #include "model/module.h"
 
 namespace skep {
@@ -8,13 +8,14 @@ class Embedding final : public Module {
  public:
   Embedding(std::int64_t count, std::int64_t width, const Init& init);
 
-  const Tensor& weight() const { return weight_; }
+  /// As a head reads it: in the type products compute in.
+  const Tensor& weight() const { return weight_.compute; }
 
  protected:
   Tensor forward(const Tensor& ids, const Pass& pass) override;  // (..) int32 -> (.., C)
 
  private:
-  const Tensor& weight_;
+  const Parameter& weight_;
 };
 
 }  // namespace skep

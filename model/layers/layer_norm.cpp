@@ -10,7 +10,7 @@ LayerNorm::LayerNorm(std::int64_t width, Linear::Bias bias)
 }
 
 Tensor LayerNorm::forward(const Tensor& x, const Pass&) {
-  return layer_norm(x, gain_, bias_ ? *bias_ : Tensor{}, 1e-5);
+  return layer_norm(x, gain_.value, bias_ ? bias_->value : Tensor{}, 1e-5, gain_.compute.dtype());
 }
 
 }  // namespace skep

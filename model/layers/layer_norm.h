@@ -1,5 +1,6 @@
 #pragma once
-// Layer normalisation over the last dimension, eps 1e-5.
+// Layer normalisation over the last dimension, eps 1e-5. Takes the wide residual stream and gives
+// the type in which products compute.
 #include "model/layers/linear.h"
 
 namespace skep {
@@ -12,8 +13,8 @@ class LayerNorm final : public Module {
   Tensor forward(const Tensor& x, const Pass& pass) override;  // (.., C) -> (.., C)
 
  private:
-  const Tensor& gain_;
-  const Tensor* bias_ = nullptr;
+  const Parameter& gain_;
+  const Parameter* bias_ = nullptr;
 };
 
 }  // namespace skep

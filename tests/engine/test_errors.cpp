@@ -55,7 +55,8 @@ TEST_CASE("types that do not fit: op and types are named") {
         linear(a, empty({4, 3}), empty({4}, DType::bf16));
       },
       {"linear", "fp32", "bf16"});
-  check_message([&] { layer_norm(b, empty({3}), {}, 1e-5); }, {"layer_norm", "fp32", "bf16"});
+  check_message([&] { layer_norm(a, empty({3}, DType::bf16), {}, 1e-5); },
+                {"layer_norm", "fp32", "bf16"});
   check_message([&] { exp(i); }, {"exp", "int32"});
   check_message([&] { softmax(i); }, {"softmax", "int32"});
   check_message([&] { matmul(i, zeros({3, 2}, DType::i32)); }, {"matmul", "int32"});

@@ -151,7 +151,7 @@ TEST_CASE("a parameter used on one rank only: no hang, its gradient counts") {
   struct Extra final : Module {
     Extra() : used(parameter("used", {4}, constant_init(1))) {}
     Tensor forward(const Tensor& x, const Pass&) override { return x; }
-    const Tensor& used;
+    const Parameter& used;
   };
   run_ranks(3, [&](Communicator& comm) {
     Extra module;
@@ -160,7 +160,7 @@ TEST_CASE("a parameter used on one rank only: no hang, its gradient counts") {
     store.clear_gradients();
     if (comm.rank() == 0) {
       Tape tape;
-      tape.backward(sum(module.used));
+      tape.backward(sum(module.used.value));
     }
     const auto unused = store.zero_unwritten();
     if (unused.size() != (comm.rank() == 0 ? 0u : 1u))
@@ -235,4 +235,19 @@ TEST_CASE("a gradient that is not finite skips the step on every rank; many in a
       CHECK_THAT(error.what(), Catch::Contains("20 steps in a row"));
     }
   }
+}
+
+TEST_CASE("bf16 learns as fp32 does, at any number of ranks, and resumes bit for bit") {
+  const ScratchFolder scratch;
+  Config config = small_config(scratch.path);
+  const Recording wide = train(config, 1);
+  config.precision.compute = "bf16";
+  config.checkpoint.every = 7;
+  const Recording narrow = train(config, 2);
+  CHECK(narrow.steps.back().loss == Approx(wide.steps.back().loss).epsilon(0.02));
+  CHECK(narrow.steps.back().loss != wide.steps.back().loss);
+  Config rest = config;
+  rest.run.dir = scratch.path + "/rest";
+  const Recording resumed = train(rest, 2, config.run.dir + "/ckpt/step-7");
+  CHECK(resumed.final_values == narrow.final_values);
 }

@@ -7,8 +7,8 @@
 namespace skep {
 
 void bench_step(const Arguments& arguments) {
-  const auto flags =
-      make_flags("bench step", "Times whole training steps of GPT-2 on one thread, fp32.");
+  const auto flags = make_flags(
+      "bench step", "Times whole training steps of GPT-2 on one thread, in fp32 and bf16.");
   std::string wanted;
   std::int64_t runs = 7;
   flags->add_option("--preset", wanted, "only this one: small, mid, gpt64, gpt256")
@@ -19,18 +19,22 @@ void bench_step(const Arguments& arguments) {
   if (!wanted.empty()) find_preset(wanted);
 
   cpu::set_threads(1);
-  const double peak = measure_peak_flops();
-  print(fmt::format("best product of this core: {:.0f} GFLOP/s\n", peak / 1e9));
-  print(fmt::format("{:<8} {:>4} {:>6} {:>10} {:>12} {:>10} {:>8}\n", "preset", "B", "T", "ms/step",
-                    "tokens/s", "GFLOP/s", "of peak"));
+  const double peak = measure_peak_flops(DType::f32), peak_narrow = measure_peak_flops(DType::bf16);
+  print(fmt::format("best product of this core: {:.0f} GFLOP/s in fp32, {:.0f} in bf16\n",
+                    peak / 1e9, peak_narrow / 1e9));
+  print(fmt::format("{:<8} {:>5} {:>4} {:>6} {:>10} {:>12} {:>10} {:>8}\n", "preset", "type", "B",
+                    "T", "ms/step", "tokens/s", "GFLOP/s", "of peak"));
   for (const BenchPreset& preset : bench_presets()) {
     if (!wanted.empty() && preset.name != wanted) continue;
-    TrainingStep step(preset);
-    const double seconds = median(time_runs(2, static_cast<int>(runs), [&] { step.run(); }));
-    print(fmt::format("{:<8} {:>4} {:>6} {:>10.1f} {:>12.0f} {:>10.0f} {:>7.0f}%\n", preset.name,
-                      preset.batch, preset.tokens, seconds * 1e3,
-                      static_cast<double>(preset.batch * preset.tokens) / seconds,
-                      step.flops() / seconds / 1e9, 100 * step.flops() / seconds / peak));
+    for (DType compute : {DType::f32, DType::bf16}) {
+      TrainingStep step(preset, compute);
+      const double seconds = median(time_runs(2, static_cast<int>(runs), [&] { step.run(); }));
+      print(fmt::format(
+          "{:<8} {:>5} {:>4} {:>6} {:>10.1f} {:>12.0f} {:>10.0f} {:>7.0f}%\n", preset.name,
+          name_of(compute), preset.batch, preset.tokens, seconds * 1e3,
+          static_cast<double>(preset.batch * preset.tokens) / seconds, step.flops() / seconds / 1e9,
+          100 * step.flops() / seconds / (compute == DType::bf16 ? peak_narrow : peak)));
+    }
   }
 }
 

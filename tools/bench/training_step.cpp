@@ -50,10 +50,10 @@ const BenchPreset& find_preset(const std::string& name) {
   fail(ErrorKind::usage, "preset {} is not known; there are {}", name, fmt::join(names, ", "));
 }
 
-TrainingStep::TrainingStep(const BenchPreset& preset)
+TrainingStep::TrainingStep(const BenchPreset& preset, DType compute)
     : preset_(preset),
       model_(make_model(config_of(preset))),
-      parameters_(std::make_unique<ParameterStore>(*model_, 1)),
+      parameters_(std::make_unique<ParameterStore>(*model_, 1, DType::f32, compute)),
       optimizer_(make_adamw({0.9, 0.95, 1e-8, 0.1}, parameters_->values())),
       inputs_(fixed_ids(preset, 7919, 1)),
       targets_(fixed_ids(preset, 104729, 7)) {}
@@ -71,6 +71,7 @@ double TrainingStep::run() {
   const Clip clip = clip_by_norm(parameters_->grads(), count, 1.0);
   optimizer_->update(parameters_->values(), parameters_->grads(), parameters_->decay_ranges(), 1e-3,
                      clip.factor);
+  parameters_->commit();
   return loss;
 }
 
@@ -83,9 +84,9 @@ double TrainingStep::flops() const {
   return 6 * weights * tokens + attention;
 }
 
-double measure_peak_flops() {
+double measure_peak_flops(DType inputs) {
   const std::int64_t n = 1024;
-  const Tensor a = zeros({n, n}), b = zeros({n, n}), c = zeros({n, n});
+  const Tensor a = zeros({n, n}, inputs), b = zeros({n, n}, inputs), c = zeros({n, n});
   const auto seconds = time_runs(
       2, 7, [&] { backend({}).gemm(as_matrix(a), as_matrix(b).transposed(), as_matrix(c), {}); });
   return 2.0 * n * n * n / *std::min_element(seconds.begin(), seconds.end());

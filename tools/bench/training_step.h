@@ -25,7 +25,7 @@ const BenchPreset& find_preset(const std::string& name);
 
 class TrainingStep {
  public:
-  explicit TrainingStep(const BenchPreset& preset);
+  TrainingStep(const BenchPreset& preset, DType compute = DType::f32);
   /// One step on the preset's fixed batch; returns the mean loss before it.
   double run();
   /// Multiplications and additions of one step: 6 per weight and token, attention's causal half,
@@ -46,7 +46,7 @@ std::vector<double> time_runs(int warmup, int runs, F f);
 
 /// Multiplications and additions a second of the best large product this build can do, on the
 /// threads it is set to.
-double measure_peak_flops();
+double measure_peak_flops(DType inputs);
 
 double seconds_now();
 double median(std::vector<double> values);

@@ -59,13 +59,8 @@ void gemm_through_copies(const Matrix& a, const Matrix& b, const Matrix& c,
   const DType compute = c.dtype == DType::f64 ? DType::f64 : DType::f32;
   const Tensor a_copy = packed(a, compute), b_copy = packed(b, compute);
   const Tensor product = empty({c.rows, c.columns}, compute);
-  Tensor bias;
   GemmOptions plain = options;
   plain.write = Write::overwrite;
-  if (options.bias) {
-    bias = packed({const_cast<void*>(options.bias), c.dtype, 1, c.columns, c.columns, 1}, compute);
-    plain.bias = bias.raw();
-  }
   gemm_eigen(as_matrix(a_copy), as_matrix(b_copy), as_matrix(product), plain);
   unpack(product, c, options.write);
 }
@@ -88,7 +83,7 @@ void gemm(const Matrix& a_given, const Matrix& b_given, const Matrix& c_given,
       one_type && a.dtype == DType::bf16 && (c.dtype == DType::bf16 || c.dtype == DType::f32);
   const bool fp32_product = one_type && a.dtype == DType::f32 && c.dtype == DType::f32;
   // oneDNN would scale the bias together with the product.
-  const bool bias_fits = !options.bias || (fp32_product && options.alpha == 1);
+  const bool bias_fits = !options.bias || options.alpha == 1;
   if (strides_fit && has_onednn() && (fp32_product || bf16_product) && bias_fits)
     return gemm_onednn(a, b, c, options);
   if (strides_fit && one_type && native(a.dtype) && c.dtype == a.dtype)

@@ -14,7 +14,7 @@ void gemm_eigen(const Matrix& a, const Matrix& b, const Matrix& c, const GemmOpt
 /// True when the build found oneDNN.
 bool has_onednn();
 /// fp32, and bf16 inputs with fp32 or bf16 result; c has adjacent columns. A bias
-/// only in fp32 and with alpha 1. Only when has_onednn().
+/// only with alpha 1. Only when has_onednn().
 void gemm_onednn(const Matrix& a, const Matrix& b, const Matrix& c, const GemmOptions& options);
 
 }  // namespace skep::cpu

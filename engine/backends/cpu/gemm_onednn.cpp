@@ -59,7 +59,7 @@ Primitive make(const Key& key) {
   const Desc a({key.m, key.k}, type_of(key.a_type), {key.a_row, key.a_column});
   const Desc b({key.k, key.n}, type_of(key.a_type), {key.b_row, key.b_column});
   const Desc c({key.m, key.n}, type_of(key.c_type), {key.c_row, 1});
-  const Desc bias({1, key.n}, type_of(key.c_type), dnnl::memory::format_tag::ab);
+  const Desc bias({1, key.n}, dnnl::memory::data_type::f32, dnnl::memory::format_tag::ab);
   dnnl::primitive_attr attributes;
   attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   if (key.alpha != 1) attributes.set_output_scales(0, {key.alpha});
