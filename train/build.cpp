@@ -1,5 +1,7 @@
 #include "train/build.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdlib>
 
@@ -64,13 +66,36 @@ ModelConfig model_config(const ModelSection& section, std::int64_t known_ids, st
   return c;
 }
 
+namespace {
+
+// Before anything is allocated: weights, gradients and two moments are four numbers a parameter.
+void check_memory(const ModelConfig& c) {
+  const double width = static_cast<double>(c.width), layers = static_cast<double>(c.layers);
+  const double table =
+      static_cast<double>(c.padded_vocab) * (c.tied ? 1 : 2) + static_cast<double>(c.context);
+  const double needed = 16 * (12 * layers * width * width + table * width);
+  const double present =
+      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  // A block without any width still costs some kilobytes of bookkeeping.
+  if (needed + 16384 * layers > present)
+    fail(ErrorKind::usage,
+         "the model needs {:.1f} GB for weights, gradients and optimizer, this machine has {:.1f} "
+         "GB: reduce "
+         "model.layers, model.width or model.vocab",
+         (needed + 16384 * layers) / 1e9, present / 1e9);
+}
+
+}  // namespace
+
 Parts build_parts(const Config& config, Communicator& comm) {
   Parts parts(comm);
   const BatchSplit split = split_batch(config.batch, comm.size());
   Corpus corpus = load_corpus(config.data, config.model);
   parts.data_description = corpus.description;
   parts.topology = make_topology(config.comm.topology);
-  parts.model = make_model(model_config(config.model, corpus.known_ids, corpus.vocab_size));
+  const ModelConfig model = model_config(config.model, corpus.known_ids, corpus.vocab_size);
+  check_memory(model);
+  parts.model = make_model(model);
   parts.parameters = std::make_unique<ParameterStore>(*parts.model, config.run.seed, DType::f32,
                                                       compute_dtype(config.precision));
   parts.objective = make_next_token();

@@ -29,13 +29,14 @@ Rule at_least(double low) {
           }};
 }
 
-/// Sizes of things in memory. The bound keeps products of two of them within 64 bits.
-Rule size_from(std::int64_t low) {
-  constexpr std::int64_t high = std::numeric_limits<std::int32_t>::max();
-  return {fmt::format("from {} to {}", low, high), [low](const ConfigValue& value) {
+Rule from_to(std::int64_t low, std::int64_t high) {
+  return {fmt::format("from {} to {}", low, high), [low, high](const ConfigValue& value) {
             return std::get<std::int64_t>(value) >= low && std::get<std::int64_t>(value) <= high;
           }};
 }
+
+/// Sizes of things in memory. The bound keeps products of two of them within 64 bits.
+Rule size_from(std::int64_t low) { return from_to(low, std::numeric_limits<std::int32_t>::max()); }
 
 Rule above_zero() {
   return {"greater than 0", [](const ConfigValue& value) {
@@ -57,6 +58,14 @@ Rule one_of(std::vector<std::string> names) {
   return {std::move(wanted), [names = std::move(names)](const ConfigValue& value) {
             return std::find(names.begin(), names.end(), std::get<std::string>(value)) !=
                    names.end();
+          }};
+}
+
+/// The name of a folder, not a path to one.
+Rule plain_name() {
+  return {"a name without /", [](const ConfigValue& value) {
+            const std::string& name = std::get<std::string>(value);
+            return !name.empty() && name[0] != '.' && name.find('/') == std::string::npos;
           }};
 }
 
@@ -92,7 +101,7 @@ class Section {
 void add_run(std::vector<ConfigKey>& keys) {
   Section run(keys, "run", &Config::run);
   run.add("dir", &RunSection::dir, any(), "folder for everything the run writes; empty: runs/NAME");
-  run.add("name", &RunSection::name, not_empty(), "name of the run");
+  run.add("name", &RunSection::name, plain_name(), "name of the run");
   run.add("seed", &RunSection::seed, at_least(0), "seed of weights, dropout and data order");
   run.add("steps", &RunSection::steps, at_least(0), "optimizer steps to train");
   run.add("log_every", &RunSection::log_every, at_least(1), "steps between progress lines");
@@ -104,7 +113,7 @@ void add_run(std::vector<ConfigKey>& keys) {
           "checkpoint to continue from: none, auto (newest intact one of this run) or its PATH");
   run.add("progress", &RunSection::progress, one_of({"auto", "plain", "off"}),
           "console output: auto suits terminal or file, plain prints lines, off prints none");
-  run.add("threads", &RunSection::threads, at_least(0),
+  run.add("threads", &RunSection::threads, from_to(0, 1024),
           "threads per rank; 0: the CPUs allowed to the process, shared among local ranks");
 }
 
@@ -132,7 +141,8 @@ void add_data(std::vector<ConfigKey>& keys) {
   data.add("val_fraction", &DataSection::val_fraction, fraction_below_one(),
            "share of the training file kept for validation when data.val is empty");
   data.add("tokenizer", &DataSection::tokenizer, not_empty(),
-           "byte, char, or the PATH of a tokenizer.json or of its folder");
+           "of texts: byte, char, or the PATH of a tokenizer.json or of its folder; a file of "
+           "tokens takes a PATH, or none");
 }
 
 void add_batch(std::vector<ConfigKey>& keys) {

@@ -50,6 +50,10 @@ void train(const Config& config, const Environment& environment, const std::stri
     trainer->resume(checkpoint);
     notes.push_back(fmt::format("resumed from {} at step {}", checkpoint, trainer->first_step()));
   });
+  std::unique_ptr<RunLock> lock;
+  together([&] {
+    if (environment.rank() == 0) lock = std::make_unique<RunLock>(run_directory(config));
+  });
   together([&] {
     if (environment.rank() == 0)
       prepare_run_folder(config, trainer->first_step(), environment, command_line);
@@ -78,6 +82,7 @@ void run(int argc, char** argv) {
 int main(int argc, char** argv) {
   // A file that hits the size limit shall be a failed write with a message, not a killed process.
   std::signal(SIGXFSZ, SIG_IGN);
+  std::signal(SIGPIPE, SIG_IGN);  // nor a console that went away
   try {
     skep::run(argc, argv);
     return 0;

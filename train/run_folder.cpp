@@ -1,7 +1,12 @@
 #include "train/run_folder.h"
 
+#include <fcntl.h>
 #include <fmt/chrono.h>
+#include <sys/file.h>
+#include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -10,6 +15,7 @@
 
 #include "engine/core/error.h"
 #include "engine/core/files.h"
+#include "train/checkpoint/checkpointer.h"
 
 namespace skep {
 namespace {
@@ -39,43 +45,51 @@ std::string environment_json(const Environment& environment, const std::string& 
 
 namespace fs = std::filesystem;
 
-std::string without_end_slash(std::string folder) {
-  while (folder.size() > 1 && folder.back() == '/') folder.pop_back();
-  return folder;
-}
-
-// Nothing of an earlier run is overwritten.
-void move_aside(const std::string& folder) {
-  for (int k = 1;; ++k) {
-    const std::string target = fmt::format("{}.previous-{}", folder, k);
-    if (fs::exists(target)) continue;
-    std::error_code error;
-    fs::rename(folder, target, error);
-    if (error)
-      fail(ErrorKind::storage, "{}: the earlier run cannot be moved to {}: {}", folder, target,
-           error.message());
-    return;
-  }
-}
-
-bool holds_checkpoints(const std::string& folder) {
+// What a run writes into its folder: what a new run in the same folder moves out of its way.
+std::vector<std::string> own_files(const std::string& folder) {
+  std::vector<std::string> names{"config.toml", "env.json", "metrics.jsonl", "ckpt"};
   std::error_code missing;
   for (const auto& entry : fs::directory_iterator(folder, missing))
-    if (entry.path().filename().string().starts_with("step-")) return true;
-  return false;
+    if (const std::string name = entry.path().filename().string(); name.starts_with("log.rank-"))
+      names.push_back(name);
+  return names;
+}
+
+// Fails now rather than at the first save.
+void try_writing(const std::string& folder) {
+  make_directories(folder);
+  const std::string probe = folder + "/.writable";
+  write_file(probe, "");
+  std::error_code ignored;
+  fs::remove(probe, ignored);
 }
 
 }  // namespace
 
+RunLock::RunLock(const std::string& folder) {
+  make_directories(folder);
+  const std::string path = folder + "/lock";
+  descriptor_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  if (descriptor_ < 0)
+    fail(ErrorKind::storage, "{}: cannot be opened for writing: {}", path, std::strerror(errno));
+  if (flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    fail(ErrorKind::usage,
+         "{} is in use by another run that has not ended: choose another run.name or run.dir",
+         folder);
+}
+
+RunLock::~RunLock() { close(descriptor_); }
+
 void prepare_run_folder(const Config& config, std::int64_t first_step,
                         const Environment& environment, const std::string& command_line) {
-  const std::string folder = without_end_slash(run_directory(config));
-  const std::string checkpoints = without_end_slash(checkpoint_directory(config));
-  if (first_step == 0) {
-    if (fs::exists(folder + "/metrics.jsonl")) move_aside(folder);
-    if (holds_checkpoints(checkpoints)) move_aside(checkpoints);
-  }
-  make_directories(folder);
+  const std::string folder = run_directory(config), checkpoints = checkpoint_directory(config);
+  if (first_step == 0) move_to_previous(folder, own_files(folder));
+  // A run that goes back in time leaves a branch behind: its checkpoints, and the metrics they fit.
+  const std::string aside = set_aside_later(checkpoints, first_step == 0 ? -1 : first_step);
+  std::error_code ignored;
+  if (!aside.empty() && first_step > 0)
+    fs::copy_file(folder + "/metrics.jsonl", aside + "/metrics.jsonl", ignored);
+  try_writing(checkpoints);
   write_file(folder + "/config.toml", print_config(config));
   write_file(folder + "/env.json", environment_json(environment, command_line));
 }

@@ -8,9 +8,21 @@
 
 namespace skep {
 
-/// Makes the folder and writes config.toml and env.json. For rank 0. Error(storage). A run that
-/// starts at step 0 where an earlier one lies moves that one to FOLDER.previous-K first, and
-/// likewise a checkpoint folder of its own.
+/// Held while a run writes into its folder: a second run there is Error(usage).
+class RunLock {
+ public:
+  explicit RunLock(const std::string& folder);
+  ~RunLock();
+  RunLock(const RunLock&) = delete;
+  RunLock& operator=(const RunLock&) = delete;
+
+ private:
+  int descriptor_;
+};
+
+/// Writes config.toml and env.json, and makes sure checkpoints can be written. For rank 0, under
+/// the lock. Error(storage). Nothing of an earlier run is overwritten: what a run from step 0
+/// finds, and checkpoints later than `first_step`, move into a subfolder previous-K.
 void prepare_run_folder(const Config& config, std::int64_t first_step,
                         const Environment& environment, const std::string& command_line);
 

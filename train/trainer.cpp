@@ -29,6 +29,7 @@ bool due(std::int64_t step, std::int64_t every) { return every > 0 && step % eve
 Trainer::Trainer(Parts& parts, const Limits& limits) : parts_(parts), limits_(limits) {
   progress_.seed = static_cast<std::int64_t>(limits.seed);
   progress_.windows = parts.loader->order().windows;
+  progress_.data_hash = static_cast<std::int64_t>(parts.train_data->hash());
   progress_.tokenizer_hash =
       parts.tokenizer ? static_cast<std::int64_t>(parts.tokenizer->hash()) : 0;
 }
@@ -57,7 +58,7 @@ void Trainer::run() {
     between_steps();
   }
   validate();
-  save();
+  if (saved_step_ != progress_.step) save();
 }
 
 StepTotals Trainer::fill_gradients() {
@@ -86,7 +87,7 @@ Trainer::Outcome Trainer::update(const StepTotals& totals, double lr) {
   ParameterStore& store = *parts_.parameters;
   const Clip clip = clip_by_norm(store.grads(), totals.tokens, limits_.max_norm);
   if (!clip.finite) {
-    say(fmt::format("step {}: the gradient norm is {}; no update", progress_.step + 1, clip.norm));
+    say(fmt::format("step {}: the gradient is not finite; no update", progress_.step + 1));
     return {clip.norm, false};
   }
   parts_.optimizer->update(store.values(), store.grads(), store.decay_ranges(), lr, clip.factor);
@@ -123,10 +124,8 @@ void Trainer::stop_if_hopeless(const Outcome& outcome, const StepTotals& totals)
   skipped_in_a_row_ = outcome.updated || totals.tokens == 0 ? 0 : skipped_in_a_row_ + 1;
   if (skipped_in_a_row_ >= most_skips_in_a_row)
     fail(ErrorKind::non_finite,
-         "the gradient was not finite in {} steps in a row, the last of them step {}; the last "
-         "checkpoint is kept: "
-         "resume from it with a lower optim.lr",
-         skipped_in_a_row_, progress_.step);
+         "the gradient was not finite in {} steps in a row, the last of them step {}: {}",
+         skipped_in_a_row_, progress_.step, advice());
 }
 
 // What the end of the run does anyway is not done twice.
@@ -134,49 +133,56 @@ void Trainer::between_steps() {
   if (due(progress_.step, limits_.hash_every)) check_replicas();
   if (progress_.step == limits_.steps) return;
   if (due(progress_.step, limits_.eval_every)) validate();
-  if (due(progress_.step, limits_.checkpoint_every)) save();
+  // While nothing is learned, nothing is saved: it would push out what was good.
+  if (due(progress_.step, limits_.checkpoint_every) && skipped_in_a_row_ == 0) save();
 }
 
 void Trainer::validate() {
   if (!parts_.validation) return;
   const StepTotals totals =
       evaluate(*parts_.model, *parts_.objective, *parts_.validation, parts_.comm);
-  for (auto& observer : parts_.observers)
-    observer->on_validation(progress_.step, totals.loss_sum / totals.tokens);
+  const double loss = totals.loss_sum / totals.tokens;
+  for (auto& observer : parts_.observers) observer->on_validation(progress_.step, loss);
+  if (!std::isfinite(loss))
+    fail(ErrorKind::non_finite, "the validation loss after step {} is not finite: {}",
+         progress_.step, advice());
+}
+
+std::string Trainer::advice() const {
+  if (saved_step_ < 0) return "there is no checkpoint yet; start again with a lower optim.lr";
+  return fmt::format("go back to a checkpoint in {} (the last is step-{}) with a lower optim.lr",
+                     limits_.checkpoint_folder, saved_step_);
 }
 
 void Trainer::save() {
   // All replicas are equal: rank 0 writes. If it fails, every rank leaves with its code.
   int code = 0;
-  std::string message;
+  std::string message = "rank 0 could not save a checkpoint";
   if (parts_.comm.rank() == 0) try {
-      save_checkpoint(
-          limits_.checkpoint_folder, progress_.step,
-          {*parts_.model, *parts_.parameters, parts_.tokenizer.get(), [this](Archive& archive) {
-             progress_.archive(archive);
-             parts_.optimizer->archive(archive);
-             parts_.sync->archive(archive);
-           }});
+      save_checkpoint(limits_.checkpoint_folder, progress_.step, content());
       prune_checkpoints(limits_.checkpoint_folder, limits_.checkpoint_keep);
     } catch (const Error& error) {
       code = error.exit_code();
       message = error.what();
     }
   code = static_cast<int>(parts_.comm.all_reduce(static_cast<std::int64_t>(code), Combine::max));
-  if (code != 0)
-    throw Error(static_cast<ErrorKind>(code),
-                message.empty() ? "rank 0 could not save a checkpoint" : message);
+  if (code != 0) throw Error(static_cast<ErrorKind>(code), message);
+  saved_step_ = progress_.step;
   say(fmt::format("saved {}/step-{}", limits_.checkpoint_folder, progress_.step));
+}
+
+CheckpointContent Trainer::content() {
+  return {*parts_.model, *parts_.parameters, parts_.tokenizer.get(), [this](Archive& archive) {
+            progress_.archive(archive);
+            parts_.optimizer->archive(archive);
+            parts_.sync->archive(archive);
+          }};
 }
 
 void Trainer::resume(const std::string& checkpoint) {
   const Progress configured = progress_;
-  load_checkpoint(checkpoint, {*parts_.model, *parts_.parameters, parts_.tokenizer.get(),
-                               [this](Archive& archive) {
-                                 progress_.archive(archive);
-                                 parts_.optimizer->archive(archive);
-                                 parts_.sync->archive(archive);
-                               }});
+  load_checkpoint(checkpoint, content());
+  saved_step_ = progress_.step;
   auto must_match = [&](std::string_view what, std::int64_t saved, std::int64_t now) {
     if (saved != now)
       fail(ErrorKind::data, "{}: cannot continue this run: its {} was {}, now it is {}", checkpoint,
@@ -185,6 +191,7 @@ void Trainer::resume(const std::string& checkpoint) {
   must_match("run.seed", progress_.seed, configured.seed);
   must_match("number of training windows", progress_.windows, configured.windows);
   must_match("tokenizer hash", progress_.tokenizer_hash, configured.tokenizer_hash);
+  must_match("hash of the training data", progress_.data_hash, configured.data_hash);
 }
 
 void Trainer::check_replicas() {
@@ -207,6 +214,7 @@ void Progress::archive(Archive& archive) {
   archive.field("seed", seed);
   archive.field("windows", windows);
   archive.field("tokenizer_hash", tokenizer_hash);
+  archive.field("data_hash", data_hash);
 }
 
 }  // namespace skep

@@ -9,6 +9,7 @@
 #include "model/language_model.h"
 #include "model/parameter_store.h"
 #include "mpi_comm/communicator.h"
+#include "train/checkpoint/checkpointer.h"
 #include "train/data/loader.h"
 #include "train/data/tokenizer.h"
 #include "train/loss/objective.h"
@@ -54,8 +55,8 @@ struct Progress {
   std::int64_t position = 0;  ///< global index of the next sample
   std::int64_t tokens = 0;    ///< targets trained on, all ranks
   std::int64_t seed = 0;
-  std::int64_t windows = 0;  ///< of the training set: the order of samples depends on it
-  std::int64_t tokenizer_hash = 0;
+  std::int64_t windows = 0;  ///< in an epoch: the order of samples depends on it
+  std::int64_t tokenizer_hash = 0, data_hash = 0;
 
   void archive(Archive& archive);
 };
@@ -83,6 +84,8 @@ class Trainer {
   void between_steps();
   void validate();
   void save();
+  CheckpointContent content();
+  std::string advice() const;  // what to do when numbers are lost
   void check_replicas();
   void stop_if_hopeless(const Outcome& outcome, const StepTotals& totals);
   void say(const std::string& text);
@@ -91,6 +94,7 @@ class Trainer {
   Limits limits_;
   Progress progress_;
   std::int64_t skipped_in_a_row_ = 0;
+  std::int64_t saved_step_ = -1;  // of the checkpoint last written or read
 };
 
 }  // namespace skep

@@ -164,6 +164,26 @@ void make_directories(const std::string& path) {
   }
 }
 
+std::string move_to_previous(const std::string& folder, const std::vector<std::string>& names) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> found;
+  for (const std::string& name : names)
+    if (fs::exists(fs::path(folder) / name)) found.push_back(name);
+  if (found.empty()) return {};
+  int k = 1;
+  while (fs::exists(fmt::format("{}/previous-{}", folder, k))) ++k;
+  const fs::path target = fmt::format("{}/previous-{}", folder, k);
+  make_directories(target.string());
+  for (const std::string& name : found) {
+    std::error_code error;
+    fs::rename(fs::path(folder) / name, target / name, error);
+    if (error)
+      fail(ErrorKind::storage, "{}/{} cannot be moved to {}: {}", folder, name, target.string(),
+           error.message());
+  }
+  return target.string();
+}
+
 void sync_directory(const std::string& path) {
   const Descriptor folder{::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
   // Some network file systems cannot flush a directory and say EINVAL: nothing more can be done.

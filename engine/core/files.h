@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace skep {
 
@@ -60,6 +61,10 @@ void write_file(const std::string& path, std::string_view text);
 
 /// Creates `path` and its missing parents. Throws Error(storage) naming the component in the way.
 void make_directories(const std::string& path);
+
+/// Moves these entries of `folder` into FOLDER/previous-K, K the first number that is free; nothing
+/// happens when none exists. Returns that subfolder, or nothing. Throws Error(storage).
+std::string move_to_previous(const std::string& folder, const std::vector<std::string>& names);
 
 /// Flushes a directory's entries to the disk, so that files renamed into it survive a power cut.
 /// Throws Error(storage).

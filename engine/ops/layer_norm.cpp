@@ -106,7 +106,8 @@ struct BiasTerm {
 
 Shape norm_shape(const Shape& x, const Shape& gain, const Shape& bias, double,
                  std::optional<DType>) {
-  check(x.rank() >= 1 && gain == Shape{x[-1]}, "layer_norm: gain {} does not fit {}", gain, x);
+  check(x.rank() >= 1 && gain.rank() == 1 && gain[0] == x[-1],
+        "layer_norm: gain {} does not fit {}", gain, x);
   check(bias.rank() == 0 || bias == gain, "layer_norm: bias {} does not fit gain {}", bias, gain);
   return x;
 }

@@ -46,4 +46,9 @@ const OpEntry entry("sum_dim", "y = sum of x along one dimension", &sum_dim, wit
 
 Tensor sum_dim(const Tensor& x, int dim) { return apply(entry, SumDim{dim}, x); }
 
+// A scaled sum: no second formula for the gradient.
+Tensor mean_dim(const Tensor& x, int dim) {
+  return scale(sum_dim(x, dim), 1.0 / static_cast<double>(x.size(dim)));
+}
+
 }  // namespace skep

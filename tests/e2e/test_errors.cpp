@@ -45,6 +45,10 @@ TEST_CASE("train: every mistake ends all ranks with one line and its code") {
       {"--data.train {}", 3, "directory"},
       {"--run.dir {}/file/run", 5, "file"},
       {"--run.resume {}/nowhere", 3, "nowhere"},
+      {"--checkpoint.dir {}/file", 5, "file"},
+      {"--run.name ../x", 2, "run.name"},
+      {"--model.width 100000", 2, "GB"},
+      {"--optim.lr 1e30 --run.steps 60", 4, "not finite"},
   }));
   const int ranks = GENERATE(1, 3);
   const Ending ending = run_ranked(

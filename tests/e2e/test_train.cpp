@@ -88,22 +88,60 @@ TEST_CASE("train: resume = auto passes over a damaged checkpoint and says which"
   CHECK(std::filesystem::exists(scratch.path + "/run/ckpt/step-8/manifest.json"));
 }
 
-TEST_CASE("train: a new run where an old one lies moves the old one aside") {
+TEST_CASE("train: nothing of an earlier run in the folder is lost") {
   const ScratchFolder scratch;
+  const std::string run = scratch.path + "/run";
   REQUIRE(run_ranked(1, small_run(scratch, "run", 2), scratch).code == 0);
+  write_file(run + "/notes.txt", "mine");
   REQUIRE(run_ranked(1, small_run(scratch, "run", 1), scratch).code == 0);
-  CHECK(std::filesystem::exists(scratch.path + "/run.previous-1/ckpt/step-2/manifest.json"));
-  CHECK(metrics_of(scratch.path + "/run").size() == 2);
+  CHECK(std::filesystem::exists(run + "/previous-1/ckpt/step-2/manifest.json"));
+  CHECK(metrics_of(run + "/previous-1").size() == 3);
+  CHECK(metrics_of(run).size() == 2);
+  CHECK(read_file(run + "/notes.txt") == "mine");
   // The same when there is nothing to resume, and for checkpoints kept elsewhere.
-  std::filesystem::remove_all(scratch.path + "/run/ckpt");
+  std::filesystem::remove_all(run + "/ckpt");
   const std::string elsewhere = " --run.resume auto --checkpoint.dir " + scratch.path + "/kept";
   REQUIRE(run_ranked(1, small_run(scratch, "run", 1) + elsewhere, scratch).code == 0);
-  CHECK(metrics_of(scratch.path + "/run.previous-2").size() == 2);
+  CHECK(metrics_of(run + "/previous-2").size() == 2);
   REQUIRE(run_ranked(1,
                      small_run(scratch, "other", 1) + " --checkpoint.dir " + scratch.path + "/kept",
                      scratch)
               .code == 0);
-  CHECK(std::filesystem::exists(scratch.path + "/kept.previous-1/step-1/manifest.json"));
+  CHECK(std::filesystem::exists(scratch.path + "/kept/previous-1/step-1/manifest.json"));
+}
+
+TEST_CASE("train: going back to an earlier checkpoint keeps the branch that is left") {
+  const ScratchFolder scratch;
+  const std::string run = scratch.path + "/run";
+  REQUIRE(run_ranked(2, small_run(scratch, "run", 8) + " --checkpoint.every 2 --checkpoint.keep 4",
+                     scratch)
+              .code == 0);
+  REQUIRE(run_ranked(2,
+                     small_run(scratch, "run", 5) + " --checkpoint.keep 1 --run.resume " + run +
+                         "/ckpt/step-4",
+                     scratch)
+              .code == 0);
+  CHECK(std::filesystem::exists(run + "/ckpt/step-5/manifest.json"));
+  CHECK(std::filesystem::exists(run + "/ckpt/previous-1/step-8/manifest.json"));
+  CHECK(metrics_of(run + "/ckpt/previous-1").size() == 9);
+  CHECK(metrics_of(run).size() == 6);
+  // Resuming a finished run has nothing to train and rewrites nothing.
+  const auto before = std::filesystem::last_write_time(run + "/ckpt/step-5/manifest.json");
+  REQUIRE(run_ranked(2, small_run(scratch, "run", 5) + " --run.resume auto", scratch).code == 0);
+  CHECK(std::filesystem::last_write_time(run + "/ckpt/step-5/manifest.json") == before);
+}
+
+TEST_CASE("train: two runs in one folder at the same time: the second is refused") {
+  const ScratchFolder scratch;
+  make_directories(scratch.path + "/run");
+  // Another run holds the lock for as long as its process lives.
+  const std::string holder = "sh -c 'exec 9>" + scratch.path + "/run/lock; flock 9; " +
+                             std::string(MPIEXEC) + " -q -np 2 " + SKEP_BINARIES + "/" +
+                             small_run(scratch, "run", 1) + "'";
+  const Ending ending = run_program(holder, scratch);
+  INFO(ending.out << ending.err);
+  CHECK(ending.code == 2);
+  CHECK_THAT(ending.err, Catch::Contains("is in use by another run"));
 }
 
 TEST_CASE("train: works without mpirun, and prints its configuration and help") {

@@ -142,7 +142,7 @@ TEST_CASE("config: errors on the command line") {
       {{"--model.bias", "yes"}, "model.bias must be true or false, got \"yes\""},
       {{"--optim.kind", "adam"}, "optim.kind must be one of adamw, sgd, got \"adam\""},
       {{"--comm.topology", ""}, "comm.topology must be one of ring, tree, full_mesh, got \"\""},
-      {{"--run.name", ""}, "run.name must be a text, not empty, got \"\""},
+      {{"--run.name", ""}, "run.name must be a text, a name without /, got \"\""},
       {{"--run.name="}, "--run.name needs a value; see --help"},
       {{"--run.name"}, "--run.name needs a value; see --help"},
       {{"--data.train", "a\nb"}, "data.train must be UTF-8 without control characters"},

@@ -1,7 +1,10 @@
 #include "train/checkpoint/checkpointer.h"
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <charconv>
+#include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -61,6 +64,18 @@ std::vector<fs::path> list_checkpoints(const std::string& folder) {
   return found;
 }
 
+// Where a checkpoint of the same step exists already the two change places in one operation, so
+// that at every moment one of them stands under the name.
+void put_in_place(const fs::path& temporary, const fs::path& final) {
+  if (fs::exists(final) &&
+      renameat2(AT_FDCWD, temporary.c_str(), AT_FDCWD, final.c_str(), RENAME_EXCHANGE) == 0) {
+    fs::remove_all(temporary);
+    return;
+  }
+  fs::remove_all(final);  // a file system that cannot exchange
+  fs::rename(temporary, final);
+}
+
 void write_contents(const std::string& folder, const CheckpointContent& content) {
   make_directories(folder + "/model");
   save_model(folder + "/model", content.model.config(), content.parameters);
@@ -81,8 +96,7 @@ void save_checkpoint(const std::string& folder, std::int64_t step,
     write_contents(temporary.string(), content);
     write_manifest(temporary, step);
     sync_directory(temporary.string());
-    fs::remove_all(final);  // an older run's checkpoint of the same step
-    fs::rename(temporary, final);
+    put_in_place(temporary, final);
     sync_directory(folder);
   } catch (const fs::filesystem_error& error) {
     fail(ErrorKind::storage, "{}: checkpoint cannot be written: {}", final.string(),
@@ -101,6 +115,13 @@ void prune_checkpoints(const std::string& folder, std::int64_t keep) {
       stale.push_back(path);
   }
   for (const fs::path& path : stale) fs::remove_all(path, ignored);
+}
+
+std::string set_aside_later(const std::string& folder, std::int64_t step) {
+  std::vector<std::string> names;
+  for (const fs::path& path : list_checkpoints(folder))
+    if (step_of(path) > step) names.push_back(path.filename().string());
+  return move_to_previous(folder, names);
 }
 
 std::string find_damage(const std::string& checkpoint) {

@@ -29,6 +29,10 @@ void save_checkpoint(const std::string& folder, std::int64_t step,
 /// Removes all but the `keep` newest checkpoints, and what interrupted saves left.
 void prune_checkpoints(const std::string& folder, std::int64_t keep);
 
+/// Moves checkpoints of steps after `step` into FOLDER/previous-K: a run that continues from `step`
+/// writes its own. Returns that subfolder, empty when there were none.
+std::string set_aside_later(const std::string& folder, std::int64_t step);
+
 /// Checks every file against the manifest; the reason when it is damaged, empty when whole.
 std::string find_damage(const std::string& checkpoint);
 

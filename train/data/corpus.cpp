@@ -122,6 +122,9 @@ Source read_validation(const std::string& path, const Tokenizer* tokenizer) {
   return encode(*tokenizer, file.text(), path);
 }
 
+/// Beyond any tokenizer's; an id above it is damage.
+constexpr std::int64_t largest_vocabulary = std::int64_t{1} << 21;
+
 /// The rows of the embedding: model.vocab, or what the ids need.
 std::int64_t choose_vocab(const Sources& sources, const Tokenizer* tokenizer,
                           std::int64_t configured) {
@@ -129,7 +132,15 @@ std::int64_t choose_vocab(const Sources& sources, const Tokenizer* tokenizer,
       tokenizer != nullptr
           ? tokenizer->vocab_size()
           : std::max(sources.train.tokens.largest(), sources.validation.tokens.largest()) + 1;
-  if (configured == 0) return needed;
+  if (configured == 0) {
+    if (tokenizer == nullptr && needed > largest_vocabulary)
+      fail(ErrorKind::data,
+           "the token files hold id {}, which no vocabulary has: they are damaged, or no token "
+           "files; "
+           "model.vocab, given, names the first wrong one",
+           needed - 1);
+    return needed;
+  }
   if (tokenizer != nullptr && configured < needed)
     fail(ErrorKind::usage,
          "model.vocab {} is less than the {} ids of tokenizer {}; use 0, or {} or more", configured,

@@ -28,6 +28,8 @@ class Dataset {
     return windows_ > 0 && context_ > 1 ? windows_ + 1 : windows_;
   }
   std::int64_t context() const { return context_; }
+  /// Of all tokens: the same data gives the same number.
+  std::uint64_t hash() const { return tokens_.hash(); }
   std::int64_t targets() const { return tokens_.size() > 0 ? tokens_.size() - 1 : 0; }
 
   /// Writes window `window`: inputs (T), targets (T). Returns the number of targets not ignored,

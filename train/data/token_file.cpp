@@ -124,8 +124,8 @@ void require_ids_below(const TokenStream& tokens, std::int64_t vocab_size, const
   if (position < 0) return;
   const std::int64_t id = tokens.part(position, 1).largest();
   fail(ErrorKind::data,
-       "{}: token {} at position {} is outside the vocabulary of {}: name the tokenizer the file "
-       "was made with, or raise model.vocab",
+       "{}: token {} at position {} is outside the vocabulary of {} ids: name the tokenizer the "
+       "file was made with",
        path, id, first + position, vocab_size);
 }
 

@@ -64,6 +64,14 @@ std::int64_t TokenStream::largest() const {
   });
 }
 
+std::uint64_t TokenStream::hash() const {
+  return with_ids(data_, type_, count_, [](auto ids) {
+    std::uint64_t hash = 1469598103934665603ull;  // FNV-1a over ids, not bytes
+    for (auto id : ids) hash = (hash ^ std::uint64_t{id}) * 1099511628211ull;
+    return hash;
+  });
+}
+
 std::int64_t TokenStream::find_outside(std::int64_t vocab_size) const {
   return with_ids(data_, type_, count_, [&](auto ids) -> std::int64_t {
     const auto found = std::find_if(ids.begin(), ids.end(), [&](auto id) {

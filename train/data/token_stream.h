@@ -43,6 +43,9 @@ class TokenStream {
   /// The largest id, or -1 for an empty stream. Reads everything.
   std::int64_t largest() const;
 
+  /// A hash of the ids, whatever type they are stored in. Reads everything.
+  std::uint64_t hash() const;
+
   /// The position of the first id >= vocab_size, or -1. Reads everything.
   std::int64_t find_outside(std::int64_t vocab_size) const;
 

@@ -25,7 +25,10 @@ constexpr bool each_block_alone = false;
 std::byte* map_slab(std::size_t bytes) {
   void* raw =
       mmap(nullptr, bytes + huge_page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  check(raw != MAP_FAILED, "out of memory: the system refused {} MB", bytes >> 20);
+  if (raw == MAP_FAILED)
+    fail(ErrorKind::usage,
+         "out of memory: the system refused {} MB; a smaller model or micro-batch needs less",
+         bytes >> 20);
   const auto address = (reinterpret_cast<std::uintptr_t>(raw) + huge_page - 1) & ~(huge_page - 1);
   madvise(reinterpret_cast<void*>(address), bytes,
           MADV_HUGEPAGE);  // a wish; failure only costs speed
