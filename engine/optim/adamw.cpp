@@ -4,6 +4,7 @@
 #include "engine/kernels/copy.h"
 #include "engine/kernels/math.h"
 #include "engine/optim/optimizer.h"
+#include "engine/optim/ranges.h"
 
 namespace skep {
 namespace {
@@ -34,14 +35,10 @@ class AdamW final : public Optimizer {
   void update(const Tensor& values, const Tensor& grads, std::span<const FlatRange> ranges,
               double lr, double gradient_factor) override {
     ++updates_;
-    for (const FlatRange& range : ranges) {
-      if (values.dtype() == DType::f64) {
-        step<double>(values, grads, range, lr, gradient_factor);
-      } else {
-        step<float>(values, grads, range, lr, gradient_factor);
-      }
-    }
-    values.storage()->bump_version();
+    for_each_range(values, ranges, settings_.weight_decay,
+                   [&](auto zero, const FlatRange& range, double decay) {
+                     step<decltype(zero)>(values, grads, range, decay, lr, gradient_factor);
+                   });
   }
   void archive(Archive& archive) override {
     archive.field("updates", updates_);
@@ -52,10 +49,9 @@ class AdamW final : public Optimizer {
 
  private:
   template <class T>
-  void step(const Tensor& values, const Tensor& grads, const FlatRange& range, double lr,
-            double factor) const {
+  void step(const Tensor& values, const Tensor& grads, const FlatRange& range, double decay,
+            double lr, double factor) const {
     const double n = static_cast<double>(updates_);
-    const double decay = range.decay == FlatRange::Decay::yes ? settings_.weight_decay : 0;
     const AdamWStep<T> body{values.data<T>() + range.begin,
                             first_.data<T>() + range.begin,
                             second_.data<T>() + range.begin,

@@ -1,6 +1,7 @@
 // SGD with momentum and decoupled weight decay.
 #include "engine/kernels/copy.h"
 #include "engine/optim/optimizer.h"
+#include "engine/optim/ranges.h"
 
 namespace skep {
 namespace {
@@ -26,14 +27,10 @@ class Sgd final : public Optimizer {
   void update(const Tensor& values, const Tensor& grads, std::span<const FlatRange> ranges,
               double lr, double gradient_factor) override {
     ++updates_;
-    for (const FlatRange& range : ranges) {
-      if (values.dtype() == DType::f64) {
-        step<double>(values, grads, range, lr, gradient_factor);
-      } else {
-        step<float>(values, grads, range, lr, gradient_factor);
-      }
-    }
-    values.storage()->bump_version();
+    for_each_range(values, ranges, settings_.weight_decay,
+                   [&](auto zero, const FlatRange& range, double decay) {
+                     step<decltype(zero)>(values, grads, range, decay, lr, gradient_factor);
+                   });
   }
   void archive(Archive& archive) override {
     archive.field("updates", updates_);
@@ -43,9 +40,8 @@ class Sgd final : public Optimizer {
 
  private:
   template <class T>
-  void step(const Tensor& values, const Tensor& grads, const FlatRange& range, double lr,
-            double factor) const {
-    const double decay = range.decay == FlatRange::Decay::yes ? settings_.weight_decay : 0;
+  void step(const Tensor& values, const Tensor& grads, const FlatRange& range, double decay,
+            double lr, double factor) const {
     const SgdStep<T> body{values.data<T>() + range.begin, velocity_.data<T>() + range.begin,
                           grads.data<T>() + range.begin,  static_cast<T>(settings_.beta1),
                           static_cast<T>(1 - lr * decay), static_cast<T>(lr),
