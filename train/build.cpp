@@ -20,12 +20,6 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimSection& o, const Tensor& l
   fail(ErrorKind::usage, "optim.kind \"{}\" is not known", o.kind);
 }
 
-DType compute_dtype(const PrecisionSection& precision) {
-  if (precision.compute == "fp32") return DType::f32;
-  if (precision.compute == "bf16") return DType::bf16;
-  fail(ErrorKind::usage, "precision.compute \"{}\" is not known", precision.compute);
-}
-
 std::unique_ptr<LrSchedule> make_schedule(const Config& config) {
   const std::string& kind = config.schedule.kind;
   if (kind == "constant")
@@ -50,6 +44,12 @@ void add_data(Parts& parts, const Config& config, Corpus&& corpus, const BatchSp
 }
 
 }  // namespace
+
+DType compute_dtype(const PrecisionSection& precision) {
+  if (precision.compute == "fp32") return DType::f32;
+  if (precision.compute == "bf16") return DType::bf16;
+  fail(ErrorKind::usage, "precision.compute \"{}\" is not known", precision.compute);
+}
 
 ModelConfig model_config(const ModelSection& section, std::int64_t known_ids, std::int64_t rows) {
   ModelConfig c;

@@ -6,6 +6,9 @@
 
 namespace skep {
 
+/// The type that precision.compute names.
+DType compute_dtype(const PrecisionSection& precision);
+
 /// The model of a configuration, for a vocabulary of `known_ids` ids in `rows` rows.
 ModelConfig model_config(const ModelSection& section, std::int64_t known_ids, std::int64_t rows);
 

@@ -20,6 +20,7 @@ struct Flags {
   bool help = false;
   bool version = false;
   bool print_config = false;
+  bool explain = false;
   std::string file;
   CLI::Option* file_option = nullptr;
   std::deque<std::string> values;  ///< one for each key of the table
@@ -31,6 +32,8 @@ void add_flags(CLI::App& app, Flags& flags) {
   app.allow_extras();   // unknown flags are reported below, with the nearest name
   app.add_flag("--help,-h", flags.help, "print this text");
   app.add_flag("--version", flags.version, "print the version");
+  app.add_flag("--explain", flags.explain,
+               "also tell what each parameter and the first step cost, predicted and measured");
   app.add_flag("--print-config", flags.print_config, "print the effective configuration as TOML");
   flags.file_option = app.add_option("--config", flags.file, "settings; flags win over it")
                           ->type_name("FILE.toml")
@@ -105,11 +108,13 @@ ParsedCommand parse_command_line(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& error) {
     fail(ErrorKind::usage, "{}; see --help", error.what());
   }
-  if (flags.help) return {Config{}, Action::help, app.help()};
-  if (flags.version) return {Config{}, Action::version, fmt::format("skep {}\n", version)};
+  if (flags.help) return {Config{}, Action::help, app.help(), Explain::no};
+  if (flags.version)
+    return {Config{}, Action::version, fmt::format("skep {}\n", version), Explain::no};
   refuse_flags_as_values(flags);
   if (const auto rest = app.remaining(); !rest.empty()) refuse_argument(rest.front());
-  ParsedCommand command{effective_config(flags), Action::train, ""};
+  ParsedCommand command{effective_config(flags), Action::train, "",
+                        flags.explain ? Explain::yes : Explain::no};
   if (flags.print_config) {
     command.action = Action::print_config;
     command.text = print_config(command.config);

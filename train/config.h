@@ -91,10 +91,14 @@ struct Config {
 /// What the command line asks for.
 enum class Action { train, help, print_config, version };
 
+/// Whether training also tells what it costs (--explain).
+enum class Explain { no, yes };
+
 struct ParsedCommand {
   Config config;
   Action action = Action::train;
   std::string text;  ///< what to print when the action is not `train`
+  Explain explain = Explain::no;
 };
 
 /// Reads `[--config FILE.toml] [--SECTION.KEY VALUE …]`; the last of repeated flags wins.

@@ -1,14 +1,19 @@
 // train: reads the configuration, builds the parts, runs the trainer. Stages before training end
 // together: each rank does its part, then all agree that it went well, and a mistake in the input
 // is told once. During training an error on any rank ends all.
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 
+#include "engine/backends/backend.h"
 #include "engine/backends/cpu/threads.h"
 #include "mpi_comm/environment.h"
 #include "mpi_comm/mpi_communicator.h"
 #include "train/build.h"
 #include "train/checkpoint/checkpointer.h"
+#include "train/explain.h"
+#include "train/observe/console.h"
+#include "train/observe/peak.h"
 #include "train/run_folder.h"
 #include "train/together.h"
 
@@ -34,7 +39,21 @@ std::string checkpoint_to_resume(const Config& config, std::vector<std::string>&
   return found;
 }
 
-void train(const Config& config, const Environment& environment, const std::string& command_line) {
+void run_and_tell_speed(Trainer& trainer, Parts& parts, DType compute) {
+  using Clock = std::chrono::steady_clock;
+  const double flops = backend({}).product_flops();
+  const auto start = Clock::now();
+  trainer.run();
+  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  const std::string speed = describe_speed(backend({}).product_flops() - flops, seconds, compute);
+  for (auto& observer : parts.observers)
+    observer->on_message(
+        fmt::format("{} for this run, each rank {}", format_duration(seconds), speed));
+}
+
+void train(const ParsedCommand& command, const Environment& environment,
+           const std::string& command_line) {
+  const Config& config = command.config;
   const int threads = choose_threads(config, environment);
   cpu::set_threads(threads);
   MpiCommunicator comm(environment);
@@ -62,7 +81,9 @@ void train(const Config& config, const Environment& environment, const std::stri
   notes.insert(notes.begin(), describe_run(config, *parts, environment, threads));
   for (const std::string& note : notes)
     for (auto& observer : parts->observers) observer->on_message(note);
-  trainer->run();
+  if (command.explain == Explain::yes && environment.rank() == 0)
+    parts->observers.push_back(make_explainer(*parts));
+  run_and_tell_speed(*trainer, *parts, compute_dtype(config.precision));
 }
 
 void run(int argc, char** argv) {
@@ -70,7 +91,7 @@ void run(int argc, char** argv) {
   ParsedCommand command;
   together([&] { command = parse_command_line(argc, argv); });
   if (command.action == Action::train) {
-    train(command.config, environment, joined(argc, argv));
+    train(command, environment, joined(argc, argv));
   } else if (environment.rank() == 0) {
     std::fputs(command.text.c_str(), stdout);
   }

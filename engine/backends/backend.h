@@ -37,9 +37,21 @@ struct AttentionArgs {
   enum class Causal { no, yes } causal = Causal::yes;  ///< query i sees keys up to i + S - T
 };
 
+/// Of tensors on one device, in bytes.
+struct MemoryUse {
+  std::size_t in_use = 0;    ///< by living tensors
+  std::size_t peak = 0;      ///< largest in_use since reset_peak()
+  std::size_t reserved = 0;  ///< taken from the system: does not grow in a steady step
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
+
+  virtual MemoryUse memory() const = 0;
+  virtual void reset_peak() = 0;
+  /// Multiplications and additions of all matrix products so far.
+  virtual double product_flops() const = 0;
 
   /// Memory aligned to 64 bytes. Released blocks are kept for reuse: a steady step asks the system
   /// for nothing.

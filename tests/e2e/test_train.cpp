@@ -144,6 +144,31 @@ TEST_CASE("train: two runs in one folder at the same time: the second is refused
   CHECK_THAT(ending.err, Catch::Contains("is in use by another run"));
 }
 
+TEST_CASE("train: --explain predicts what the first step then costs") {
+  const ScratchFolder scratch;
+  const std::string precision = GENERATE("fp32", "bf16");
+  const Ending ending =
+      run_ranked(2,
+                 small_run(scratch, "run", 2) +
+                     " --explain --model.context 96 --precision.compute " + precision,
+                 scratch);
+  INFO(ending.out << ending.err);
+  REQUIRE(ending.code == 0);
+  CHECK_THAT(ending.out,
+             Catch::Contains("blocks.1.attention.qkv.weight") && Catch::Contains("(96, 32)"));
+  for (const char* what : {"activations and workspace", "matrix products", "sent to other ranks"}) {
+    std::vector<double> values;  // predicted, measured
+    for (const std::string& line : lines_of(ending.out))
+      if (line.starts_with("  " + std::string(what)))
+        values.push_back(std::stod(line.substr(2 + std::string(what).size())));
+    INFO(what);
+    REQUIRE(values.size() == 2);
+    CHECK(values[0] > 0);
+    const bool exact = std::string(what) != "activations and workspace";
+    CHECK(values[1] == Approx(values[0]).epsilon(exact ? 0.02 : 0.25));
+  }
+}
+
 TEST_CASE("train: works without mpirun, and prints its configuration and help") {
   const ScratchFolder scratch;
   const std::string train = std::string(SKEP_BINARIES) + "/";

@@ -2,6 +2,8 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "engine/backends/backend.h"
+#include "engine/kernels/copy.h"
 #include "tools/bench/training_step.h"
 
 using namespace skep;
@@ -22,4 +24,22 @@ TEST_CASE("presets are the published sizes; a wrong name lists them") {
   CHECK_THROWS_WITH(find_preset("huge"), Catch::Contains("small, mid, gpt64, gpt256"));
   CHECK(median({3, 1, 2}) == 2);
   CHECK(median({4, 1, 2, 3}) == 2.5);
+}
+
+TEST_CASE("a steady step takes no memory from the system") {
+  const DType compute = GENERATE(DType::f32, DType::bf16);
+  TrainingStep step(BenchPreset{"tiny", 2, 2, 32, 17, 32, 2, 65}, compute);
+  for (int i = 0; i < 3; ++i) step.run();
+  const MemoryUse before = backend({}).memory();
+  for (int i = 0; i < 1000; ++i) step.run();
+  const MemoryUse after = backend({}).memory();
+  CHECK(after.reserved == before.reserved);
+  CHECK(after.in_use == before.in_use);
+}
+
+TEST_CASE("products are counted as they run") {
+  const double before = backend({}).product_flops();
+  const Tensor a = zeros({3, 4}), b = zeros({4, 5}), c = zeros({3, 5});
+  backend({}).gemm(as_matrix(a), as_matrix(b), as_matrix(c), {});
+  CHECK(backend({}).product_flops() - before == 2 * 3 * 4 * 5);
 }

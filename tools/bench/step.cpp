@@ -3,6 +3,7 @@
 #include "tools/bench/commands.h"
 #include "tools/bench/training_step.h"
 #include "tools/common/print.h"
+#include "train/observe/peak.h"
 
 namespace skep {
 

@@ -84,14 +84,6 @@ double TrainingStep::flops() const {
   return 6 * weights * tokens + attention;
 }
 
-double measure_peak_flops(DType inputs) {
-  const std::int64_t n = 1024;
-  const Tensor a = zeros({n, n}, inputs), b = zeros({n, n}, inputs), c = zeros({n, n});
-  const auto seconds = time_runs(
-      2, 7, [&] { backend({}).gemm(as_matrix(a), as_matrix(b).transposed(), as_matrix(c), {}); });
-  return 2.0 * n * n * n / *std::min_element(seconds.begin(), seconds.end());
-}
-
 double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }

@@ -44,10 +44,6 @@ class TrainingStep {
 template <class F>
 std::vector<double> time_runs(int warmup, int runs, F f);
 
-/// Multiplications and additions a second of the best large product this build can do, on the
-/// threads it is set to.
-double measure_peak_flops(DType inputs);
-
 double seconds_now();
 double median(std::vector<double> values);
 

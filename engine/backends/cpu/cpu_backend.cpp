@@ -11,6 +11,9 @@ class CpuBackend final : public Backend {
  public:
   void* allocate(std::size_t bytes) override { return memory_.allocate(bytes); }
   void release(void* data, std::size_t bytes) override { memory_.release(data, bytes); }
+  MemoryUse memory() const override { return memory_.use(); }
+  void reset_peak() override { memory_.reset_peak(); }
+  double product_flops() const override { return cpu::product_flops(); }
   void gemm(const Matrix& a, const Matrix& b, const Matrix& c,
             const GemmOptions& options) override {
     cpu::gemm(a, b, c, options);

@@ -1,5 +1,7 @@
 #include "engine/backends/cpu/gemm.h"
 
+#include <atomic>
+
 #include "engine/kernels/copy.h"
 
 namespace skep::cpu {
@@ -65,7 +67,11 @@ void gemm_through_copies(const Matrix& a, const Matrix& b, const Matrix& c,
   unpack(product, c, options.write);
 }
 
+std::atomic<std::uint64_t> multiply_adds = 0;
+
 }  // namespace
+
+double product_flops() { return 2.0 * static_cast<double>(multiply_adds.load()); }
 
 void gemm(const Matrix& a_given, const Matrix& b_given, const Matrix& c_given,
           const GemmOptions& options) {
@@ -74,6 +80,8 @@ void gemm(const Matrix& a_given, const Matrix& b_given, const Matrix& c_given,
         "gemm: ({}, {}) times ({}, {}) does not give ({}, {})", a.rows, a.columns, b.rows,
         b.columns, c.rows, c.columns);
   if (c.rows == 0 || c.columns == 0) return;
+  multiply_adds.fetch_add(static_cast<std::uint64_t>(c.rows * c.columns * a.columns),
+                          std::memory_order_relaxed);
   if (a.columns == 0) return gemm_through_copies(a, b, c, options);
   if (c.column_stride != 1 && c.row_stride == 1 && !options.bias)
     return gemm(b.transposed(), a.transposed(), c.transposed(), options);

@@ -8,6 +8,9 @@ namespace skep::cpu {
 /// c (=, +=) alpha a b + bias; any strides, any floating types of a common kind.
 void gemm(const Matrix& a, const Matrix& b, const Matrix& c, const GemmOptions& options);
 
+/// Multiplications and additions of all calls of gemm so far, on all threads.
+double product_flops();
+
 /// fp32 and fp64; a and b have adjacent rows or adjacent columns, c adjacent columns.
 void gemm_eigen(const Matrix& a, const Matrix& b, const Matrix& c, const GemmOptions& options);
 

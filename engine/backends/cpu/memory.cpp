@@ -46,9 +46,11 @@ std::size_t size_class(std::size_t bytes) {
 
 void* CachingAllocator::allocate(std::size_t bytes) {
   const std::size_t size = size_class(bytes);
+  const std::lock_guard lock(mutex_);
+  in_use_bytes_ += size;
+  peak_bytes_ = std::max(peak_bytes_, in_use_bytes_);
   if (each_block_alone)
     return ::operator new (std::max<std::size_t>(bytes, 1), std::align_val_t{alignment});
-  const std::lock_guard lock(mutex_);
   auto& blocks = free_[size];
   if (blocks.empty()) return cut(size);
   void* block = blocks.back();
@@ -57,9 +59,21 @@ void* CachingAllocator::allocate(std::size_t bytes) {
 }
 
 void CachingAllocator::release(void* data, std::size_t bytes) {
-  if (each_block_alone) return ::operator delete (data, std::align_val_t{alignment});
+  const std::size_t size = size_class(bytes);
   const std::lock_guard lock(mutex_);
-  free_[size_class(bytes)].push_back(data);
+  in_use_bytes_ -= size;
+  if (each_block_alone) return ::operator delete (data, std::align_val_t{alignment});
+  free_[size].push_back(data);
+}
+
+MemoryUse CachingAllocator::use() const {
+  const std::lock_guard lock(mutex_);
+  return {in_use_bytes_, peak_bytes_, reserved_bytes_};
+}
+
+void CachingAllocator::reset_peak() {
+  const std::lock_guard lock(mutex_);
+  peak_bytes_ = in_use_bytes_;
 }
 
 void* CachingAllocator::cut(std::size_t size) {

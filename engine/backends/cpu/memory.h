@@ -7,6 +7,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "engine/backends/backend.h"
+
 namespace skep::cpu {
 
 class CachingAllocator {
@@ -17,15 +19,17 @@ class CachingAllocator {
   void release(void* data, std::size_t bytes);
   /// Taken from the system so far.
   std::size_t reserved_bytes() const { return reserved_bytes_; }
+  MemoryUse use() const;
+  void reset_peak();
 
  private:
   void* cut(std::size_t bytes);
 
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::unordered_map<std::size_t, std::vector<void*>> free_;  // size class -> blocks
   std::byte* slab_ = nullptr;
   std::size_t slab_left_ = 0;
-  std::size_t reserved_bytes_ = 0;
+  std::size_t reserved_bytes_ = 0, in_use_bytes_ = 0, peak_bytes_ = 0;
 };
 
 /// `bytes` rounded up to its class: multiples of 64, then eight classes per power of two.
