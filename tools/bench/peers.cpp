@@ -1,5 +1,5 @@
-// bench peers: our step and PyTorch's in turn, the same shapes, the ratio of medians. The peer is
-// tools/bench/pytorch_step.py, run by a Python that has PyTorch.
+// bench peers: our step and PyTorch's in turn, the same shapes and types, the ratio of medians. The
+// peer is tools/bench/pytorch_step.py, run by a Python that has PyTorch.
 #include <array>
 #include <cstdio>
 #include <cstdlib>
@@ -21,10 +21,10 @@ constexpr const char* fair_settings =
 
 /// The median seconds the peer prints.
 double peer_seconds(const std::string& python, const std::string& script, const BenchPreset& p,
-                    const std::string& mode, std::int64_t runs) {
-  const std::string command =
-      fmt::format("{}'{}' '{}' {} {} {} {} {} {} {} {}", fair_settings, python, script, mode,
-                  p.layers, p.heads, p.width, p.padded_vocab, p.batch, p.tokens, runs);
+                    const std::string& mode, DType compute, std::int64_t runs) {
+  const std::string command = fmt::format(
+      "{}'{}' '{}' {} {} {} {} {} {} {} {} {}", fair_settings, python, script, mode, p.layers,
+      p.heads, p.width, p.padded_vocab, p.batch, p.tokens, runs, name_of(compute));
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> pipe(popen(command.c_str(), "r"), pclose);
   if (!pipe) fail(ErrorKind::usage, "cannot start {}", python);
   std::array<char, 256> line{};
@@ -39,8 +39,8 @@ double peer_seconds(const std::string& python, const std::string& script, const 
 }  // namespace
 
 void bench_peers(const Arguments& arguments) {
-  const auto flags =
-      make_flags("bench peers", "Times our training step and PyTorch's in turn, fp32, one thread.");
+  const auto flags = make_flags(
+      "bench peers", "Times our training step and PyTorch's in turn, fp32 and bf16, one thread.");
   std::string python, script = "tools/bench/pytorch_step.py", wanted;
   std::int64_t runs = 5, rounds = 3;
   flags->add_option("--python", python, "a Python that has torch")->type_name("PATH")->required();
@@ -53,20 +53,23 @@ void bench_peers(const Arguments& arguments) {
   if (!wanted.empty()) find_preset(wanted);
 
   cpu::set_threads(1);
-  print(fmt::format("{:<8} {:>10} {:>12} {:>14} {:>14}\n", "preset", "ours ms", "eager ms",
-                    "compiled ms", "best / ours"));
+  print(fmt::format("{:<8} {:>5} {:>10} {:>12} {:>14} {:>14}\n", "preset", "type", "ours ms",
+                    "eager ms", "compiled ms", "best / ours"));
   for (const BenchPreset& preset : bench_presets()) {
     if (!wanted.empty() && preset.name != wanted) continue;
-    std::vector<double> ours, eager, compiled;
-    for (std::int64_t round = 0; round < rounds; ++round) {
-      TrainingStep step(preset);
-      ours.push_back(median(time_runs(2, static_cast<int>(runs), [&] { step.run(); })));
-      eager.push_back(peer_seconds(python, script, preset, "eager", runs));
-      compiled.push_back(peer_seconds(python, script, preset, "compile", runs));
+    for (DType compute : {DType::f32, DType::bf16}) {
+      std::vector<double> ours, eager, compiled;
+      for (std::int64_t round = 0; round < rounds; ++round) {
+        TrainingStep step(preset, compute);
+        ours.push_back(median(time_runs(2, static_cast<int>(runs), [&] { step.run(); })));
+        eager.push_back(peer_seconds(python, script, preset, "eager", compute, runs));
+        compiled.push_back(peer_seconds(python, script, preset, "compile", compute, runs));
+      }
+      const double best = std::min(median(eager), median(compiled));
+      print(fmt::format("{:<8} {:>5} {:>10.1f} {:>12.1f} {:>14.1f} {:>14.2f}\n", preset.name,
+                        name_of(compute), median(ours) * 1e3, median(eager) * 1e3,
+                        median(compiled) * 1e3, best / median(ours)));
     }
-    print(fmt::format("{:<8} {:>10.1f} {:>12.1f} {:>14.1f} {:>14.2f}\n", preset.name,
-                      median(ours) * 1e3, median(eager) * 1e3, median(compiled) * 1e3,
-                      std::min(median(eager), median(compiled)) / median(ours)));
   }
 }
 
