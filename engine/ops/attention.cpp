@@ -25,7 +25,6 @@ Shape attention_shape(const Shape& q, const Shape& k, const Shape& v, const Shap
   return {q[0], q[1], q[2], v[3]};
 }
 
-DType compute_type(const Tensor& t) { return t.dtype() == DType::f64 ? DType::f64 : DType::f32; }
 Tensor dense_heads(const Tensor& t) {
   return t.strides()[3] == 1 || t.size(3) == 1 ? t : contiguous(t);
 }
@@ -47,7 +46,8 @@ struct Attention final : Node {
         attention_shape(q_in.shape(), k_in.shape(), v_in.shape(), mask_in.shape(), options);
     const Tensor q = dense_heads(q_in), k = dense_heads(k_in), v = dense_heads(v_in);
     Tensor y = empty(shape, q.dtype(), q.device());
-    const Tensor lse = empty({q.size(0), q.size(2), q.size(1)}, compute_type(q), q.device());
+    const Tensor lse =
+        empty({q.size(0), q.size(2), q.size(1)}, compute_type(q.dtype()), q.device());
     if (y.numel() > 0) backend(q.device()).attention_forward(args(q, k, v, mask_in), y, lse);
     query = q, key = k, value = v, mask = mask_in, out = y, log_sum_exp = lse;
     return y;

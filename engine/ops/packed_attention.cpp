@@ -41,8 +41,7 @@ struct PackedAttention final : Node {
     const Shape shape = packed_shape(in.shape(), heads);
     const Tensor packed = contiguous(in);
     Tensor y = empty(shape, in.dtype(), in.device());
-    const DType statistics = in.dtype() == DType::f64 ? DType::f64 : DType::f32;
-    const Tensor lse = empty({shape[0], heads, shape[1]}, statistics, in.device());
+    const Tensor lse = empty({shape[0], heads, shape[1]}, compute_type(in.dtype()), in.device());
     if (y.numel() > 0) backend(y.device()).attention_forward(args(packed), as_heads(y), lse);
     qkv = packed, out = y, log_sum_exp = lse;
     return y;
