@@ -91,6 +91,25 @@ TEST_CASE("simulator: copying instead of adding spoils the sums", "[simulator]")
   }
 }
 
+TEST_CASE("simulator: blocks of an all_to_all must agree in size", "[simulator]") {
+  const auto faults = [](std::size_t expected_by_2_from_1) {
+    std::vector<Plan> plans;
+    std::vector<std::vector<std::int64_t>> buffers;
+    for (int rank = 0; rank < 3; ++rank) {
+      const std::vector<std::size_t> sends{2, 2, 2};
+      std::vector<std::size_t> receives{2, 2, 2};
+      if (rank == 2) receives[1] = expected_by_2_from_1;
+      plans.push_back(
+          make_topology("ring")->all_to_all({.rank = rank, .size = 3}, sends, receives));
+      buffers.emplace_back(20);
+    }
+    return simulate(plans, buffers);
+  };
+  CHECK(faults(2).empty());
+  REQUIRE(faults(3).size() == 1);
+  CHECK_THAT(faults(3).front(), Contains("rank 1 round 0 sends 4-6 but rank 2 round 0 takes 8-11"));
+}
+
 TEST_CASE("simulator: a plan that leans on buffering is a deadlock", "[simulator]") {
   // Both send first and receive in the next round: fine for small messages, fatal for large ones.
   std::vector<Plan> plans(2);

@@ -104,6 +104,38 @@ void check_all_collectives(const Topology& topology) {
   });
 }
 
+// Rank r sends 0 to 3 times `unit` elements to rank p, value(r, p) + i the i-th of them.
+void check_all_to_all(const Topology& topology) {
+  const auto sent = [](int from, int to, std::size_t unit) {
+    return static_cast<std::size_t>(from * 3 + to * 2) % 4 * unit;
+  };
+  for_all_sizes([&](int ranks, std::size_t unit) {
+    CAPTURE(topology.name(), ranks, unit);
+    std::vector<Plan> plans;
+    Buffers<std::int64_t> buffers, wanted;
+    for (int rank = 0; rank < ranks; ++rank) {
+      std::vector<std::size_t> sends, receives;
+      std::vector<std::int64_t> out, in;
+      for (int peer = 0; peer < ranks; ++peer) {
+        const auto r = static_cast<std::size_t>(rank), p = static_cast<std::size_t>(peer);
+        sends.push_back(sent(rank, peer, unit));
+        receives.push_back(sent(peer, rank, unit));
+        for (std::size_t i = 0; i < sends.back(); ++i)
+          out.push_back(value(r, p) + static_cast<std::int64_t>(i));
+        for (std::size_t i = 0; i < receives.back(); ++i)  // the own block stays with the caller
+          in.push_back(peer == rank ? -1 : value(p, r) + static_cast<std::int64_t>(i));
+      }
+      plans.push_back(topology.all_to_all({.rank = rank, .size = ranks}, sends, receives));
+      wanted.push_back(out);
+      wanted.back().insert(wanted.back().end(), in.begin(), in.end());
+      buffers.push_back(std::move(out));
+      buffers.back().resize(wanted.back().size(), -1);
+    }
+    REQUIRE(simulate(plans, buffers) == std::vector<std::string>{});
+    REQUIRE(buffers == wanted);
+  });
+}
+
 std::size_t sent(const Topology& topology, int rank, int ranks, std::size_t count) {
   return topology.all_reduce({.rank = rank, .size = ranks}, count).elements_sent();
 }
@@ -112,6 +144,10 @@ std::size_t sent(const Topology& topology, int rank, int ranks, std::size_t coun
 
 TEST_CASE("topology: every collective is exact at 1 to 17 ranks", "[topology]") {
   for (const std::string& name : topology_names()) check_all_collectives(*make_topology(name));
+}
+
+TEST_CASE("topology: all_to_all brings every block where it belongs", "[topology]") {
+  for (const std::string& name : topology_names()) check_all_to_all(*make_topology(name));
 }
 
 TEST_CASE("topology: more peers than one window of the full mesh", "[topology]") {
@@ -240,4 +276,5 @@ TEST_CASE("topology: arguments that do not fit the group are refused", "[topolog
   const std::vector<std::size_t> two{1, 1};
   CHECK_THROWS_AS(ring->all_gather({.rank = 0, .size = 3}, two), CommError);
   CHECK_THROWS_AS(ring->broadcast({.rank = 0, .size = 3}, 3, 10), CommError);
+  CHECK_THROWS_AS(ring->all_to_all({.rank = 0, .size = 3}, two, two), CommError);
 }
