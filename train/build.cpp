@@ -32,6 +32,13 @@ std::unique_ptr<LrSchedule> make_schedule(const Config& config) {
   fail(ErrorKind::usage, "schedule.kind \"{}\" is not known", kind);
 }
 
+std::unique_ptr<Reduction> make_reduction(const CommSection& comm) {
+  if (comm.reduction == "exact") return make_exact_reduction(comm.exact_scale);
+  if (comm.wire == "bf16") return make_owner_sum(make_bf16_codec());
+  if (comm.reduction == "rank_order") return make_owner_sum(make_fp32_codec());
+  return make_fast_reduction();
+}
+
 BucketedSettings bucket_settings(const CommSection& comm) {
   BucketedSettings settings;
   const double elements = comm.bucket_mb * (1 << 18);  // of fp32
@@ -110,7 +117,7 @@ Parts build_parts(const Config& config, Communicator& comm) {
   parts.parameters = std::make_unique<ParameterStore>(*parts.model, config.run.seed, DType::f32,
                                                       compute_dtype(config.precision));
   parts.objective = make_next_token();
-  parts.sync = make_every_step(make_fast_reduction(), bucket_settings(config.comm));
+  parts.sync = make_every_step(make_reduction(config.comm), bucket_settings(config.comm));
   parts.optimizer = make_optimizer(config.optim, parts.parameters->values());
   parts.schedule = make_schedule(config);
   add_data(parts, config, std::move(corpus), split);

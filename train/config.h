@@ -67,6 +67,9 @@ struct PrecisionSection {
 
 struct CommSection {
   std::string topology = "ring";
+  std::string reduction = "fast";
+  double exact_scale = 0x1p24;
+  std::string wire = "fp32";
   double bucket_mb = 25;
   bool overlap = true;
   std::int64_t hash_every = 100;

@@ -28,6 +28,14 @@ void check_schedule(const Config& config) {
          config.optim.min_lr, config.optim.lr);
 }
 
+void check_comm(const CommSection& comm) {
+  if (comm.reduction == "exact" && comm.wire != "fp32")
+    fail(ErrorKind::usage,
+         "comm.wire {} cannot be combined with comm.reduction exact, which sends integers: set one "
+         "of them back",
+         comm.wire);
+}
+
 }  // namespace
 
 void validate(const Config& config, std::int64_t ranks) {
@@ -36,6 +44,7 @@ void validate(const Config& config, std::int64_t ranks) {
          "no training data: give --data.train FILE (a text, or a .bin file of tokens)");
   check_model(config.model);
   check_schedule(config);
+  check_comm(config.comm);
   split_batch(config.batch, ranks);
 }
 

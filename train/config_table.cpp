@@ -44,6 +44,14 @@ Rule above_zero() {
           }};
 }
 
+Rule power_of_two() {
+  return {"a power of two from 1 to 2^40", [](const ConfigValue& value) {
+            int exponent = 0;
+            const double number = as_number(value);
+            return number >= 1 && number <= 0x1p40 && std::frexp(number, &exponent) == 0.5;
+          }};
+}
+
 Rule above_zero_or_inf() {
   return {"greater than 0 or inf", [](const ConfigValue& value) { return as_number(value) > 0; }};
 }
@@ -189,6 +197,14 @@ void add_comm(std::vector<ConfigKey>& keys) {
   Section comm(keys, "comm", &Config::comm);
   comm.add("topology", &CommSection::topology, one_of({"ring", "tree", "full_mesh"}),
            "wires over which gradients are summed");
+  comm.add(
+      "reduction", &CommSection::reduction, one_of({"fast", "rank_order", "exact"}),
+      "how gradients are added: fast (as the topology does it), rank_order (one order whatever "
+      "the topology), exact (the same bits for any topology and number of ranks)");
+  comm.add("exact_scale", &CommSection::exact_scale, power_of_two(),
+           "for exact: gradients are rounded to multiples of one over this");
+  comm.add("wire", &CommSection::wire, one_of({"fp32", "bf16"}),
+           "type in which gradients travel; sums are fp32");
   comm.add("bucket_mb", &CommSection::bucket_mb, above_zero(),
            "MiB of gradients summed in one piece; the first piece is at most 1 MiB");
   comm.add("overlap", &CommSection::overlap, any(),

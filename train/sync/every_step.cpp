@@ -1,6 +1,9 @@
 #include "train/sync/every_step.h"
 
 #include <array>
+#include <limits>
+
+#include "engine/kernels/copy.h"
 
 namespace skep {
 namespace {
@@ -19,10 +22,14 @@ class EveryStep final : public GradientSync {
   Update after_backward(ParameterStore& store, StepTotals& totals,
                         const SyncRound& round) override {
     sum_.finish(store, round);
-    std::array<double, 2> numbers{totals.loss_sum, totals.tokens};
+    const Health own = sum_.health();
+    std::array<double, 4> numbers{totals.loss_sum, totals.tokens, own.not_finite, own.out_of_range};
     round.comm.all_reduce(numbers, Combine::sum,
                           Route(round.topology, round.seed, static_cast<long>(round.step)));
     totals = {numbers[0], numbers[1]};
+    sum_.judge({numbers[2], numbers[3]});
+    // What a sum of integers cannot say: the step is skipped, as with any other way of summing.
+    if (numbers[2] > 0) fill(store.grads(), std::numeric_limits<double>::quiet_NaN());
     return Update::due;
   }
 
