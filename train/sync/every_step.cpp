@@ -19,18 +19,17 @@ class EveryStep final : public GradientSync {
   }
   void progress() override { sum_.progress(); }
 
-  Update after_backward(ParameterStore& store, StepTotals& totals,
-                        const SyncRound& round) override {
+  SyncOutcome after_backward(ParameterStore& store, const StepTotals& own,
+                             const SyncRound& round) override {
     sum_.finish(store, round);
-    const Health own = sum_.health();
-    std::array<double, 4> numbers{totals.loss_sum, totals.tokens, own.not_finite, own.out_of_range};
-    round.comm.all_reduce(numbers, Combine::sum,
-                          Route(round.topology, round.seed, static_cast<long>(round.step)));
-    totals = {numbers[0], numbers[1]};
+    const Health health = sum_.health();
+    std::array<double, 4> numbers{own.loss_sum, own.tokens, health.not_finite, health.out_of_range};
+    round.comm.all_reduce(numbers, Combine::sum, round.route());
     sum_.judge({numbers[2], numbers[3]});
     // What a sum of integers cannot say: the step is skipped, as with any other way of summing.
     if (numbers[2] > 0) fill(store.grads(), std::numeric_limits<double>::quiet_NaN());
-    return Update::due;
+    const StepTotals all{numbers[0], numbers[1]};
+    return {Update::due, all, all};
   }
 
  private:

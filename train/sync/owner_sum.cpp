@@ -32,7 +32,7 @@ class OwnerFlight final : public Flight {
  public:
   OwnerFlight(const Codec& codec, std::span<float> grads, const SyncRound& round)
       : codec_(codec), grads_(grads), comm_(round.comm) {
-    const Place place = comm_.place(round.seed, static_cast<long>(round.step));
+    const Place place = round.place();
     const Group group = round.topology.group(place);
     parts_ = parts_of(grads.size(), group.size());
     layout_.own = static_cast<std::size_t>(group.position);
