@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "mpi_comm/leave.h"
 #include "train/data/corpus.h"
 #include "train/observe/console.h"
 #include "train/observe/metrics_file.h"
+#include "train/observe/progress_bar.h"
 #include "train/observe/rank_log.h"
+#include "train/observe/terminal.h"
 
 namespace skep {
 namespace {
@@ -18,6 +21,17 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimSection& o, const Tensor& l
   if (o.kind == "adamw") return make_adamw(settings, like);
   if (o.kind == "sgd") return make_sgd(settings, like);
   fail(ErrorKind::usage, "optim.kind \"{}\" is not known", o.kind);
+}
+
+// A bar where somebody watches it, lines elsewhere; from rank 0 alone.
+std::unique_ptr<Observer> make_progress(const RunSection& run, std::int64_t first, int rank) {
+  std::shared_ptr<Terminal> terminal = find_terminal();
+  const bool bar = run.progress == "bar" || (run.progress == "auto" && terminal);
+  if (bar && rank != 0) begin_message_on_new_line();
+  if (run.progress == "off" || rank != 0) return nullptr;
+  if (!bar) return make_console(first, run.steps, run.log_every);
+  const auto columns = [terminal] { return terminal ? terminal->columns() : 80; };
+  return make_progress_bar(first, run.steps, {columns, print});
 }
 
 std::unique_ptr<LrSchedule> make_schedule(const Config& config) {
@@ -122,10 +136,10 @@ Limits build_limits(const Config& config) {
 void add_observers(Parts& parts, const Config& config, std::int64_t first) {
   const std::string folder = run_directory(config);
   parts.observers.push_back(make_rank_log(folder, parts.comm.rank()));
-  if (parts.comm.rank() != 0) return;
-  parts.observers.push_back(make_metrics_file(folder + "/metrics.jsonl", first));
-  if (config.run.progress != "off")
-    parts.observers.push_back(make_console(first, config.run.steps, config.run.log_every));
+  if (parts.comm.rank() == 0)
+    parts.observers.push_back(make_metrics_file(folder + "/metrics.jsonl", first));
+  if (auto progress = make_progress(config.run, first, parts.comm.rank()))
+    parts.observers.push_back(std::move(progress));
 }
 
 std::string describe_run(const Config& config, const Parts& parts, const Environment& environment,

@@ -81,8 +81,9 @@ void train(const ParsedCommand& command, const Environment& environment,
   notes.insert(notes.begin(), describe_run(config, *parts, environment, threads));
   for (const std::string& note : notes)
     for (auto& observer : parts->observers) observer->on_message(note);
+  // First, so that it has spoken before a progress bar is drawn.
   if (command.explain == Explain::yes && environment.rank() == 0)
-    parts->observers.push_back(make_explainer(*parts));
+    parts->observers.insert(parts->observers.begin(), make_explainer(*parts));
   run_and_tell_speed(*trainer, *parts, compute_dtype(config.precision));
 }
 
