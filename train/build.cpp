@@ -2,9 +2,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-#include <cstdlib>
-
 #include "mpi_comm/leave.h"
 #include "train/data/corpus.h"
 #include "train/observe/console.h"
@@ -140,23 +137,6 @@ void add_observers(Parts& parts, const Config& config, std::int64_t first) {
     parts.observers.push_back(make_metrics_file(folder + "/metrics.jsonl", first));
   if (auto progress = make_progress(config.run, first, parts.comm.rank()))
     parts.observers.push_back(std::move(progress));
-}
-
-std::string describe_run(const Config& config, const Parts& parts, const Environment& environment,
-                         int threads) {
-  return fmt::format(
-      "skep: {} ranks ({} on {}), {} threads each, topology {}\n{}\nmodel: {}: {} "
-      "parameters\nbatch: {}\nrun: {}",
-      environment.size(), environment.local_size(), environment.host(), threads,
-      parts.topology->name(), parts.data_description, to_string(parts.model->config()),
-      parts.parameters->parameter_count(), parts.loader->split().describe(), run_directory(config));
-}
-
-int choose_threads(const Config& config, const Environment& environment) {
-  if (config.run.threads > 0) return static_cast<int>(config.run.threads);
-  if (const char* wish = std::getenv("OMP_NUM_THREADS"); wish && std::atoi(wish) > 0)
-    return std::atoi(wish);
-  return std::max(1, environment.local_processors() / environment.local_size());
 }
 
 }  // namespace skep
