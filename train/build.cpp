@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
+#include "mpi_comm/leave.h"
 #include "train/data/corpus.h"
 #include "train/observe/console.h"
 #include "train/observe/metrics_file.h"
+#include "train/observe/progress_bar.h"
 #include "train/observe/rank_log.h"
+#include "train/observe/terminal.h"
 #include "train/sync/every_step.h"
 #include "train/sync/local_sgd.h"
 
@@ -21,6 +23,17 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimSection& o, const Tensor& l
   if (o.kind == "adamw") return make_adamw(settings, like);
   if (o.kind == "sgd") return make_sgd(settings, like);
   fail(ErrorKind::usage, "optim.kind \"{}\" is not known", o.kind);
+}
+
+// A bar where somebody watches it, lines elsewhere; from rank 0 alone.
+std::unique_ptr<Observer> make_progress(const RunSection& run, std::int64_t first, int rank) {
+  std::shared_ptr<Terminal> terminal = find_terminal();
+  const bool bar = run.progress == "bar" || (run.progress == "auto" && terminal);
+  if (bar && rank != 0) begin_message_on_new_line();
+  if (run.progress == "off" || rank != 0) return nullptr;
+  if (!bar) return make_console(first, run.steps, run.log_every);
+  const auto columns = [terminal] { return terminal ? terminal->columns() : 80; };
+  return make_progress_bar(first, run.steps, {columns, print});
 }
 
 std::unique_ptr<LrSchedule> make_schedule(const Config& config) {
@@ -180,27 +193,10 @@ Limits build_limits(const Config& config) {
 void add_observers(Parts& parts, const Config& config, std::int64_t first) {
   const std::string folder = run_directory(config);
   parts.observers.push_back(make_rank_log(folder, parts.comm.rank()));
-  if (parts.comm.rank() != 0) return;
-  parts.observers.push_back(make_metrics_file(folder + "/metrics.jsonl", first));
-  if (config.run.progress != "off")
-    parts.observers.push_back(make_console(first, config.run.steps, config.run.log_every));
-}
-
-std::string describe_run(const Config& config, const Parts& parts, const Environment& environment,
-                         int threads) {
-  return fmt::format(
-      "skep: {} ranks ({} on {}), {} threads each, topology {}\n{}\nmodel: {}: {} "
-      "parameters\nbatch: {}\nrun: {}",
-      environment.size(), environment.local_size(), environment.host(), threads,
-      parts.phases->at(0).name, parts.data_description, to_string(parts.model->config()),
-      parts.parameters->parameter_count(), parts.loader->split().describe(), run_directory(config));
-}
-
-int choose_threads(const Config& config, const Environment& environment) {
-  if (config.run.threads > 0) return static_cast<int>(config.run.threads);
-  if (const char* wish = std::getenv("OMP_NUM_THREADS"); wish && std::atoi(wish) > 0)
-    return std::atoi(wish);
-  return std::max(1, environment.local_processors() / environment.local_size());
+  if (parts.comm.rank() == 0)
+    parts.observers.push_back(make_metrics_file(folder + "/metrics.jsonl", first));
+  if (auto progress = make_progress(config.run, first, parts.comm.rank()))
+    parts.observers.push_back(std::move(progress));
 }
 
 }  // namespace skep

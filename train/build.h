@@ -1,6 +1,5 @@
 #pragma once
 // From names to parts: the only place where a configuration's words choose code.
-#include "mpi_comm/environment.h"
 #include "train/config.h"
 #include "train/trainer.h"
 
@@ -19,12 +18,5 @@ Limits build_limits(const Config& config);
 /// Console on rank 0 (as run.progress says), metrics.jsonl on rank 0, a log on every rank. `first`:
 /// the step the run starts from.
 void add_observers(Parts& parts, const Config& config, std::int64_t first);
-
-/// The lines that open a run: ranks, threads, data, model, batch.
-std::string describe_run(const Config& config, const Parts& parts, const Environment& environment,
-                         int threads);
-
-/// Threads of this rank: run.threads, or OMP_NUM_THREADS, or its share of the host's processors.
-int choose_threads(const Config& config, const Environment& environment);
 
 }  // namespace skep

@@ -113,15 +113,15 @@ void add_run(std::vector<ConfigKey>& keys) {
   run.add("name", &RunSection::name, plain_name(), "name of the run");
   run.add("seed", &RunSection::seed, at_least(0), "seed of weights, dropout and data order");
   run.add("steps", &RunSection::steps, at_least(0), "optimizer steps to train");
-  run.add("log_every", &RunSection::log_every, at_least(1), "steps between progress lines");
+  run.add("log_every", &RunSection::log_every, at_least(1), "steps between plain progress lines");
   run.add("eval_every", &RunSection::eval_every, at_least(0),
           "steps between validations; 0: only at the end");
   run.add("eval_batches", &RunSection::eval_batches, at_least(0),
           "global batches a validation reads; 0: the whole validation set");
   run.add("resume", &RunSection::resume, not_empty(),
           "checkpoint to continue from: none, auto (newest intact one of this run) or its PATH");
-  run.add("progress", &RunSection::progress, one_of({"auto", "plain", "off"}),
-          "console output: auto and plain print lines, off prints none");
+  run.add("progress", &RunSection::progress, one_of({"auto", "bar", "plain", "off"}),
+          "console output: a bar that is redrawn, plain lines, or none; auto: a bar on a terminal");
   run.add("threads", &RunSection::threads, from_to(0, 1024),
           "threads per rank; 0: the CPUs allowed to the process, shared among local ranks");
 }

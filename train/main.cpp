@@ -9,6 +9,7 @@
 #include "engine/backends/cpu/threads.h"
 #include "mpi_comm/environment.h"
 #include "mpi_comm/mpi_communicator.h"
+#include "train/banner.h"
 #include "train/build.h"
 #include "train/checkpoint/checkpointer.h"
 #include "train/explain.h"
@@ -54,9 +55,9 @@ void run_and_tell_speed(Trainer& trainer, Parts& parts, DType compute) {
 void train(const ParsedCommand& command, const Environment& environment,
            const std::string& command_line) {
   const Config& config = command.config;
-  const int threads = choose_threads(config, environment);
-  cpu::set_threads(threads);
   MpiCommunicator comm(environment);
+  const std::vector<Placement> ranks = gather_placements(comm, find_placement(config.run.threads));
+  cpu::set_threads(threads_of(ranks, comm.rank()));
   std::unique_ptr<Parts> parts;
   std::unique_ptr<Trainer> trainer;
   std::vector<std::string> notes;
@@ -78,11 +79,14 @@ void train(const ParsedCommand& command, const Environment& environment,
       prepare_run_folder(config, trainer->first_step(), environment, command_line);
   });
   together([&] { add_observers(*parts, config, trainer->first_step()); });
-  notes.insert(notes.begin(), describe_run(config, *parts, environment, threads));
+  notes.insert(notes.begin(), describe_run(config, *parts, ranks));
+  if (const std::string crowding = find_crowding(group_by_host(ranks)); !crowding.empty())
+    notes.push_back("warning: " + crowding);
   for (const std::string& note : notes)
     for (auto& observer : parts->observers) observer->on_message(note);
+  // First, so that it has spoken before a progress bar is drawn.
   if (command.explain == Explain::yes && environment.rank() == 0)
-    parts->observers.push_back(make_explainer(*parts));
+    parts->observers.insert(parts->observers.begin(), make_explainer(*parts));
   run_and_tell_speed(*trainer, *parts, compute_dtype(config.precision));
 }
 
