@@ -12,6 +12,7 @@
 #include "train/observe/progress_bar.h"
 #include "train/observe/rank_log.h"
 #include "train/observe/terminal.h"
+#include "train/signals.h"
 #include "train/sync/every_step.h"
 #include "train/sync/local_sgd.h"
 
@@ -187,6 +188,7 @@ Limits build_limits(const Config& config) {
   limits.checkpoint_every = config.checkpoint.every;
   limits.checkpoint_keep = config.checkpoint.keep;
   limits.checkpoint_folder = checkpoint_directory(config);
+  limits.stop_signal = stop_signal;
   return limits;
 }
 

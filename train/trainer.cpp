@@ -38,7 +38,7 @@ Trainer::Trainer(Parts& parts, const Limits& limits)
       parts.tokenizer ? static_cast<std::int64_t>(parts.tokenizer->hash()) : 0;
 }
 
-void Trainer::run() {
+RunEnd Trainer::run() {
   if (progress_.step == 0 || !apart()) check_replicas();
   const Background messages([this] { phase_->sync->progress(); });
   while (progress_.step < limits_.steps) {
@@ -48,7 +48,8 @@ void Trainer::run() {
     const SyncRound round{parts_.comm, *phase.topology, limits_.seed, progress_.step};
     const double lr = parts_.schedule->at(progress_.step);
 
-    const StepTotals own = fill_gradients(round);  // batch -> logits -> loss -> tape backward
+    StepTotals own = fill_gradients(round);  // batch -> logits -> loss -> tape backward
+    own.stop_requests = limits_.stop_signal() != 0 ? 1 : 0;
     const SyncOutcome sync = phase.sync->after_backward(*parts_.parameters, own, round);
     Outcome outcome;  // gradients have met the other ranks
     if (sync.update == Update::due) {
@@ -63,10 +64,18 @@ void Trainer::run() {
     report(totals, outcome, lr, seconds_now() - started,
            parts_.comm.traffic().total().wait_seconds - waited);
     stop_if_hopeless(outcome, totals);
+    if (totals.stop_requests > 0 && progress_.step < limits_.steps) return stop();
     between_steps();
   }
   validate();
   if (saved_step_ != progress_.step) save();
+  return RunEnd::finished;
+}
+
+RunEnd Trainer::stop() {
+  say(fmt::format("step {}: asked to stop", progress_.step));
+  save();
+  return RunEnd::stopped;
 }
 
 StepTotals Trainer::fill_gradients(const SyncRound& round) {

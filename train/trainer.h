@@ -47,7 +47,11 @@ struct Limits {
   std::int64_t checkpoint_every = 0;  ///< 0: only at the end
   std::int64_t checkpoint_keep = 3;
   std::string checkpoint_folder;
+  std::function<int()> stop_signal = [] { return 0; };  ///< asked after every step; 0: go on
 };
+
+/// How a run came to its end.
+enum class RunEnd { finished, stopped };
 
 /// Where a run is: all that changes from step to step and is no tensor.
 struct Progress {
@@ -69,14 +73,16 @@ class Trainer {
   void resume(const std::string& checkpoint);
   std::int64_t first_step() const { return progress_.step; }
 
-  /// Trains to limits.steps, then validates and saves. Collective.
-  void run();
+  /// Trains to limits.steps, then validates and saves; when a rank is asked to stop, saves after
+  /// the step. Collective.
+  RunEnd run();
 
  private:
   struct Outcome {
     double norm = 0;
     bool updated = false;
   };
+  RunEnd stop();
   void enter(Phase& phase);
   StepTotals fill_gradients(const SyncRound& round);
   Outcome update(const StepTotals& summed, double lr);

@@ -253,3 +253,20 @@ TEST_CASE("bf16 learns as fp32 does, at any number of ranks, and resumes bit for
   const Recording resumed = train(rest, 2, config.run.dir + "/ckpt/step-7");
   CHECK(resumed.final_values == narrow.final_values);
 }
+
+TEST_CASE("one rank asked to stop: all stop after the same step, with a checkpoint") {
+  const ScratchFolder scratch;
+  Config config = small_config(scratch.path);
+  config.checkpoint.dir = scratch.path + "/ckpt";
+  run_ranks(3, [&](Communicator& comm) {
+    Parts parts = build_parts(config, comm);
+    Limits limits = build_limits(config);
+    int asked = 0;
+    if (comm.rank() == 1) limits.stop_signal = [&asked] { return ++asked == 4 ? 10 : 0; };
+    Trainer trainer(parts, limits);
+    if (trainer.run() != RunEnd::stopped) throw std::runtime_error("did not stop");
+    if (trainer.first_step() != 4) throw std::runtime_error("stopped after another step");
+  });
+  CHECK(find_damage(scratch.path + "/ckpt/step-4").empty());
+  CHECK(train(config, 2, scratch.path + "/ckpt/step-4").steps.size() == 16);
+}

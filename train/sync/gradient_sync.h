@@ -15,6 +15,8 @@ namespace skep {
 struct StepTotals {
   double loss_sum = 0;  ///< sum of token losses
   double tokens = 0;    ///< targets that were not ignored
+  double stop_requests =
+      0;  ///< ranks that were asked to stop: they travel with what travels anyway
 };
 
 /// The wires of one step.
