@@ -189,6 +189,8 @@ Limits build_limits(const Config& config) {
   limits.checkpoint_keep = config.checkpoint.keep;
   limits.checkpoint_folder = checkpoint_directory(config);
   limits.stop_signal = stop_signal;
+  limits.unused_parameters = config.ddp.find_unused_parameters ? UnusedParameters::When::watch
+                                                               : UnusedParameters::When::refuse;
   return limits;
 }
 

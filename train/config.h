@@ -87,6 +87,10 @@ struct SyncSection {
   std::int64_t period = 4;
 };
 
+struct DdpSection {
+  bool find_unused_parameters = false;
+};
+
 struct CheckpointSection {
   std::int64_t every = 0;
   std::int64_t keep = 3;
@@ -110,6 +114,7 @@ struct Config {
   PrecisionSection precision;
   CommSection comm;
   SyncSection sync;
+  DdpSection ddp;
   CheckpointSection checkpoint;
   std::vector<PhaseEntry> phases;
 };

@@ -225,6 +225,12 @@ void add_sync(std::vector<ConfigKey>& keys) {
   sync.add("period", &SyncSection::period, at_least(1), "steps from one average to the next");
 }
 
+void add_ddp(std::vector<ConfigKey>& keys) {
+  Section ddp(keys, "ddp", &Config::ddp);
+  ddp.add("find_unused_parameters", &DdpSection::find_unused_parameters, any(),
+          "true: tell which ranks did not use which parameters; false: an unused one ends the run");
+}
+
 void add_checkpoint(std::vector<ConfigKey>& keys) {
   Section checkpoint(keys, "checkpoint", &Config::checkpoint);
   checkpoint.add("every", &CheckpointSection::every, at_least(0),
@@ -248,6 +254,7 @@ const std::vector<ConfigKey>& config_keys() {
     add_precision(all);
     add_comm(all);
     add_sync(all);
+    add_ddp(all);
     add_checkpoint(all);
     return all;
   }();

@@ -30,7 +30,10 @@ bool due(std::int64_t step, std::int64_t every) { return every > 0 && step % eve
 }  // namespace
 
 Trainer::Trainer(Parts& parts, const Limits& limits)
-    : parts_(parts), limits_(limits), phase_(&parts.phases->at(0)) {
+    : parts_(parts),
+      limits_(limits),
+      phase_(&parts.phases->at(0)),
+      unused_(limits.unused_parameters) {
   progress_.seed = static_cast<std::int64_t>(limits.seed);
   progress_.windows = parts.loader->order().windows;
   progress_.data_hash = static_cast<std::int64_t>(parts.train_data->hash());
@@ -57,6 +60,8 @@ RunEnd Trainer::run() {
       phase.sync->after_update(*parts_.parameters, round);  // weights meet the other ranks
     }
     const StepTotals& totals = sync.global;
+    if (const std::string news = unused_.compare(*parts_.parameters, parts_.comm); !news.empty())
+      say(fmt::format("step {}: {}", progress_.step + 1, news));
 
     ++progress_.step;
     progress_.position += parts_.loader->split().global_batch();
@@ -93,7 +98,7 @@ StepTotals Trainer::fill_gradients(const SyncRound& round) {
     totals.loss_sum += loss.item();
     totals.tokens += static_cast<double>(batch.valid_targets);
   }
-  parts_.parameters->zero_unwritten();
+  unused_.found(parts_.parameters->zero_unwritten(), progress_.step + 1, parts_.comm.rank());
   return totals;
 }
 

@@ -17,6 +17,7 @@
 #include "train/observe/observer.h"
 #include "train/schedule/lr_schedule.h"
 #include "train/schedule/phase_schedule.h"
+#include "train/sync/unused_parameters.h"
 
 namespace skep {
 
@@ -47,6 +48,7 @@ struct Limits {
   std::int64_t checkpoint_every = 0;  ///< 0: only at the end
   std::int64_t checkpoint_keep = 3;
   std::string checkpoint_folder;
+  UnusedParameters::When unused_parameters = UnusedParameters::When::refuse;
   std::function<int()> stop_signal = [] { return 0; };  ///< asked after every step; 0: go on
 };
 
@@ -104,6 +106,7 @@ class Trainer {
   Parts& parts_;
   Limits limits_;
   Phase* phase_;  // of the last step
+  UnusedParameters unused_;
   Progress progress_;
   std::int64_t skipped_in_a_row_ = 0;
   std::int64_t saved_step_ = -1;  // of the checkpoint last written or read

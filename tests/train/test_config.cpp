@@ -51,21 +51,24 @@ Config valid_config() {
 TEST_CASE("config: the keys of the contract exist, and no others") {
   std::vector<std::string> names;
   for (const ConfigKey& key : config_keys()) names.push_back(key.full_name());
-  CHECK(names ==
-        std::vector<std::string>{
-            "run.dir",           "run.name",          "run.seed",          "run.steps",
-            "run.log_every",     "run.eval_every",    "run.eval_batches",  "run.resume",
-            "run.progress",      "run.threads",       "model.arch",        "model.layers",
-            "model.heads",       "model.width",       "model.context",     "model.vocab",
-            "model.dropout",     "model.bias",        "model.tied",        "data.train",
-            "data.val",          "data.val_fraction", "data.tokenizer",    "batch.global_batch",
-            "batch.micro_batch", "optim.kind",        "optim.lr",          "optim.min_lr",
-            "optim.beta1",       "optim.beta2",       "optim.eps",         "optim.weight_decay",
-            "optim.max_norm",    "schedule.kind",     "schedule.warmup",   "schedule.decay_steps",
-            "precision.compute", "comm.topology",     "comm.cluster_size", "comm.reduction",
-            "comm.exact_scale",  "comm.wire",         "comm.bucket_mb",    "comm.overlap",
-            "comm.hash_every",   "sync.rule",         "sync.period",       "checkpoint.every",
-            "checkpoint.keep",   "checkpoint.dir"});
+  CHECK(names == std::vector<std::string>{
+                     "run.dir",           "run.name",           "run.seed",
+                     "run.steps",         "run.log_every",      "run.eval_every",
+                     "run.eval_batches",  "run.resume",         "run.progress",
+                     "run.threads",       "model.arch",         "model.layers",
+                     "model.heads",       "model.width",        "model.context",
+                     "model.vocab",       "model.dropout",      "model.bias",
+                     "model.tied",        "data.train",         "data.val",
+                     "data.val_fraction", "data.tokenizer",     "batch.global_batch",
+                     "batch.micro_batch", "optim.kind",         "optim.lr",
+                     "optim.min_lr",      "optim.beta1",        "optim.beta2",
+                     "optim.eps",         "optim.weight_decay", "optim.max_norm",
+                     "schedule.kind",     "schedule.warmup",    "schedule.decay_steps",
+                     "precision.compute", "comm.topology",      "comm.cluster_size",
+                     "comm.reduction",    "comm.exact_scale",   "comm.wire",
+                     "comm.bucket_mb",    "comm.overlap",       "comm.hash_every",
+                     "sync.rule",         "sync.period",        "ddp.find_unused_parameters",
+                     "checkpoint.every",  "checkpoint.keep",    "checkpoint.dir"});
 }
 
 TEST_CASE("config: every default passes its own rule") {
