@@ -103,6 +103,24 @@ std::unique_ptr<PhaseSchedule> make_phases(const Config& config, int ranks,
   return std::make_unique<PhaseSchedule>(std::move(phases));
 }
 
+/// A scale has its usual meaning, that of a mean loss: our losses are sums, so it is divided by the
+/// tokens of a micro-batch, rounded up to a power of two to keep it one.
+LossScaler::Settings scaler_settings(const Config& config, const BatchSplit& split) {
+  const PrecisionSection& p = config.precision;
+  const auto tokens = static_cast<double>(split.micro_batch * config.model.context);
+  const double unit = std::exp2(std::ceil(std::log2(tokens)));
+  LossScaler::Settings settings;
+  settings.growth_interval = p.growth_interval;
+  settings.min_scale = p.min_scale / unit;
+  if (p.loss_scale != "dynamic") {
+    settings.scale = std::stod(p.loss_scale) / unit;
+  } else if (p.compute == "fp16") {
+    settings.kind = LossScaler::Kind::dynamic;
+    settings.scale = std::max(65536.0, p.min_scale) / unit;
+  }
+  return settings;
+}
+
 void add_data(Parts& parts, const Config& config, Corpus&& corpus, const BatchSplit& split) {
   const int rank = parts.comm.rank(), ranks = parts.comm.size();
   parts.tokenizer = corpus.tokenizer;
@@ -121,6 +139,7 @@ void add_data(Parts& parts, const Config& config, Corpus&& corpus, const BatchSp
 DType compute_dtype(const PrecisionSection& precision) {
   if (precision.compute == "fp32") return DType::f32;
   if (precision.compute == "bf16") return DType::bf16;
+  if (precision.compute == "fp16") return DType::f16;
   fail(ErrorKind::usage, "precision.compute \"{}\" is not known", precision.compute);
 }
 
@@ -173,6 +192,7 @@ Parts build_parts(const Config& config, Communicator& comm, const std::vector<in
   parts.objective = make_next_token();
   parts.optimizer = make_optimizer(config.optim, parts.parameters->values());
   parts.schedule = make_schedule(config);
+  parts.scaler = std::make_unique<LossScaler>(scaler_settings(config, split));
   add_data(parts, config, std::move(corpus), split);
   parts.phases = make_phases(config, comm.size(), hosts, parts.loader->order().windows);
   return parts;

@@ -69,6 +69,9 @@ struct ScheduleSection {
 
 struct PrecisionSection {
   std::string compute = "fp32";
+  std::string loss_scale = "dynamic";
+  std::int64_t growth_interval = 2000;
+  double min_scale = 1;
 };
 
 struct CommSection {
