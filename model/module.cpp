@@ -24,6 +24,8 @@ void watch_gradient(const Tensor& out, std::shared_ptr<const Probe> probe,
 }  // namespace
 
 Tensor Module::operator()(const Tensor& x, const Pass& pass) {
+  for (const auto& probe : probes_)
+    if (probe->enter) probe->enter(path_);
   const Tensor out = forward(x, pass);
   for (const auto& probe : probes_) {
     if (probe->forward) probe->forward(path_, x, out);

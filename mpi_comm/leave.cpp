@@ -52,17 +52,10 @@ Self self() {
   return me;
 }
 
-// One write call: a line that other output cannot tear.
-void print_line(int rank, std::string_view message, const std::vector<int>& also = {}) {
-  std::array<char, 256> host{};
-  gethostname(host.data(), host.size() - 1);
-  std::string line = fmt::format("rank {} ({}): {}", rank, host.data(), message);
-  if (!also.empty())
-    line +=
-        fmt::format(" (the same on rank{} {})", also.size() > 1 ? "s" : "", fmt::join(also, ", "));
-  std::replace(line.begin(), line.end(), '\n', ' ');
-  line += '\n';
-  [[maybe_unused]] const auto written = write(STDERR_FILENO, line.data(), line.size());
+std::string with_others(std::string_view message, const std::vector<int>& also) {
+  if (also.empty()) return std::string(message);
+  return fmt::format("{} (the same on rank{} {})", message, also.size() > 1 ? "s" : "",
+                     fmt::join(also, ", "));
 }
 
 void flush_output() {
@@ -79,7 +72,7 @@ void flush_output() {
 [[noreturn]] void leave_in_order(const Self& me, int exit_code, int speaker,
                                  std::string_view message) {
   flush_output();
-  if (me.rank == speaker && !message.empty()) print_line(me.rank, message);
+  if (me.rank == speaker && !message.empty()) tell(me.rank, message);
   // The launcher ends everybody once one rank leaves with a code other than 0.
   if (me.size > 1) MPI_Barrier(channel);
   finalize_and_exit(exit_code, me.running);
@@ -131,6 +124,16 @@ class FailingRanks {
 
 }  // namespace
 
+// One write call: a line that other output cannot tear.
+void tell(int rank, std::string_view message) {
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  std::string line = fmt::format("rank {} ({}): {}", rank, host.data(), message);
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  line += '\n';
+  [[maybe_unused]] const auto written = write(STDERR_FILENO, line.data(), line.size());
+}
+
 void prepare_to_leave() { MPI_CHECK(MPI_Comm_dup(MPI_COMM_WORLD, &channel)); }
 
 void messages_abandoned() noexcept { abandoned = true; }
@@ -139,23 +142,23 @@ void abort_all(int exit_code, std::string_view message) {
   const Self me = self();
   flush_output();
   if (me.size == 1) {
-    print_line(me.rank, message);
+    tell(me.rank, message);
     finalize_and_exit(exit_code, me.running);
   }
   if (abandoned) {
     // Deaf and mute: by time alone, rank 0 goes first and the others take turns.
     std::this_thread::sleep_for((me.rank == 0 ? 1 : 2) * settling_time +
                                 std::min(me.rank, longest_stagger) * stagger);
-    print_line(me.rank, message);
+    tell(me.rank, message);
   } else if (channel != MPI_COMM_NULL) {
     // Not on the stack: MPI may still read the notice while this function waits to be ended.
     auto& failing = *new FailingRanks(me, hash_of(message));
     failing.listen(settling_time);
     if (failing.lowest() < me.rank)
       failing.listen(patience);  // someone else speaks, and ends this rank meanwhile
-    print_line(me.rank, message, failing.same());
+    tell(me.rank, with_others(message, failing.same()));
   } else {
-    print_line(me.rank, message);
+    tell(me.rank, message);
   }
   MPI_Abort(MPI_COMM_WORLD, exit_code);
   std::_Exit(exit_code);

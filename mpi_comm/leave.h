@@ -21,6 +21,9 @@ void agree(int exit_code, std::string_view message);
 /// unless it is empty. For errors all ranks share, and for agreed ends such as a checkpointed stop.
 [[noreturn]] void leave_together(int exit_code, std::string_view message);
 
+/// Prints the line `rank r (host): message` on stderr, newlines made spaces; from any thread.
+void tell(int rank, std::string_view message);
+
 /// By the transport, when an exception leaves messages under way: their buffers are about to
 /// vanish, so abort_all must not let MPI move anything any more.
 void messages_abandoned() noexcept;

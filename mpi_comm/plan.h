@@ -39,6 +39,10 @@ struct Plan {
   std::string operation;  ///< "all_reduce", …
   std::vector<Round> rounds;
   int participants = 1;  ///< ranks whose values meet: the divisor of a mean
+  std::vector<int>
+      group;      ///< those ranks, in order; empty when made by hand: no one to compare with
+  int root = -1;  ///< of a broadcast
+  long step = 0;  ///< it was made for
 
   /// Elements this rank sends over all rounds.
   std::size_t elements_sent() const;

@@ -68,6 +68,8 @@ struct PrecisionSection {
 struct CommSection {
   std::string topology = "ring";
   std::int64_t hash_every = 100;
+  std::string check = "basic";
+  double timeout = 300;
 };
 
 struct CheckpointSection {

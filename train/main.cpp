@@ -78,6 +78,7 @@ void train(const ParsedCommand& command, const Environment& environment,
       prepare_run_folder(config, trainer->first_step(), environment, command_line);
   });
   together([&] { add_observers(*parts, config, trainer->first_step()); });
+  const std::unique_ptr<Watchdog> watchdog = build_watchdog(config, comm);
   notes.insert(notes.begin(), describe_run(config, *parts, environment, threads));
   for (const std::string& note : notes)
     for (auto& observer : parts->observers) observer->on_message(note);

@@ -24,6 +24,19 @@ double seconds_now() {
 
 bool due(std::int64_t step, std::int64_t every) { return every > 0 && step % every == 0; }
 
+// Tells the flight recorder which module is computing.
+std::shared_ptr<const Probe> make_narrator(Communicator& comm) {
+  auto probe = std::make_shared<Probe>();
+  const auto name = [](const std::string& path) -> std::string_view {
+    return path.empty() ? "the model" : std::string_view(path);
+  };
+  probe->enter = [=, &comm](const std::string& path) { comm.doing("forward of ", name(path)); };
+  probe->backward = [=, &comm](const std::string& path, const Tensor&) {
+    comm.doing("backward of ", name(path));
+  };
+  return probe;
+}
+
 }  // namespace
 
 Trainer::Trainer(Parts& parts, const Limits& limits) : parts_(parts), limits_(limits) {
@@ -32,6 +45,7 @@ Trainer::Trainer(Parts& parts, const Limits& limits) : parts_(parts), limits_(li
   progress_.data_hash = static_cast<std::int64_t>(parts.train_data->hash());
   progress_.tokenizer_hash =
       parts.tokenizer ? static_cast<std::int64_t>(parts.tokenizer->hash()) : 0;
+  parts.model->attach(make_narrator(parts.comm));
 }
 
 void Trainer::run() {
@@ -43,6 +57,7 @@ void Trainer::run() {
 
     StepTotals totals = fill_gradients();  // batch -> logits -> loss -> tape backward
     Outcome outcome;
+    parts_.comm.doing("the gradients' sync");
     if (parts_.sync->after_backward(*parts_.parameters, totals, round) ==
         Update::due) {                                       // gradients meet the other ranks
       outcome = update(totals, lr);                          // clip, then optimizer
@@ -65,11 +80,13 @@ StepTotals Trainer::fill_gradients() {
   StepTotals totals;
   parts_.parameters->clear_gradients();
   for (std::int64_t i = 0; i < parts_.loader->split().accumulation; ++i) {
+    parts_.comm.doing("loading data");
     const Batch batch = parts_.loader->micro_batch(progress_.position, i);
     Pass pass{Pass::Mode::train, derive_key(limits_.seed, "dropout")};
     pass.first_sample = static_cast<std::uint64_t>(batch.samples.front());
     Tape tape;  // records every op below
     const Tensor loss = parts_.objective->loss(*parts_.model, batch, pass);
+    parts_.comm.doing("backward of the loss");
     tape.backward(loss);  // writes into parameters->grads()
     totals.loss_sum += loss.item();
     totals.tokens += static_cast<double>(batch.valid_targets);
@@ -85,6 +102,7 @@ Trainer::Outcome Trainer::update(const StepTotals& totals, double lr) {
     return {};
   }
   ParameterStore& store = *parts_.parameters;
+  parts_.comm.doing("the optimizer's update");
   const Clip clip = clip_by_norm(store.grads(), totals.tokens, limits_.max_norm);
   if (!clip.finite) {
     say(fmt::format("step {}: the gradient is not finite; no update", progress_.step + 1));
@@ -115,6 +133,7 @@ void Trainer::report(const StepTotals& totals, const Outcome& outcome, double lr
   r.sync = parts_.sync->name();
   r.skipped = !outcome.updated;
   r.rss_bytes = resident_bytes();
+  parts_.comm.doing("reporting the step");
   for (auto& observer : parts_.observers) observer->on_step(r);
 }
 
@@ -139,6 +158,7 @@ void Trainer::between_steps() {
 
 void Trainer::validate() {
   if (!parts_.validation) return;
+  parts_.comm.doing("validation");
   const StepTotals totals =
       evaluate(*parts_.model, *parts_.objective, *parts_.validation, parts_.comm);
   const double loss = totals.loss_sum / totals.tokens;
@@ -156,6 +176,7 @@ std::string Trainer::advice() const {
 
 void Trainer::save() {
   // All replicas are equal: rank 0 writes. If it fails, every rank leaves with its code.
+  parts_.comm.doing("saving a checkpoint");
   int code = 0;
   std::string message = "rank 0 could not save a checkpoint";
   if (parts_.comm.rank() == 0) try {
@@ -195,6 +216,7 @@ void Trainer::resume(const std::string& checkpoint) {
 }
 
 void Trainer::check_replicas() {
+  parts_.comm.doing("comparing parameters");
   const Tensor& values = parts_.parameters->values();
   const auto bytes = std::span(static_cast<const std::byte*>(values.raw()), values.bytes());
   const std::vector<int> different = parts_.comm.all_equal(hash_bytes(bytes));
