@@ -10,6 +10,8 @@
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <tuple>
 
 namespace skep {
 namespace {
@@ -107,6 +109,10 @@ double idle_now(const Heartbeat& beat) {
   return beat.idle_seconds + std::max(0.0, now_seconds() - beat.written);
 }
 
+double silent_now(const Heartbeat& beat) {
+  return beat.leaves ? 0 : std::max(0.0, now_seconds() - beat.written);
+}
+
 std::string heartbeat_path(const std::string& folder, int rank) {
   return fmt::format("{}/heartbeat.rank-{}", folder, rank);
 }
@@ -167,25 +173,28 @@ void write_flight(const std::string& folder, const FlightRecorder& recorder, con
   replace_file(fmt::format("{}/flight.rank-{}.json", folder, beat.rank), json.dump(1) + "\n");
 }
 
-std::string describe_stall(const std::vector<Heartbeat>& beats, int ranks) {
-  std::string text = waiting_text(beats);
-  std::vector<int> missing;
-  for (int rank = 0; rank < ranks; ++rank) {
-    const auto beat = std::find_if(beats.begin(), beats.end(),
-                                   [&](const Heartbeat& other) { return other.rank == rank; });
-    if (beat == beats.end()) {
-      missing.push_back(rank);
-    } else if (!beat->waits) {
-      text += fmt::format("; rank {} was last in {}", rank,
-                          beat->activity.empty() ? "its start" : beat->activity);
-      // Its watchdog writes as long as the process runs.
-      const double silent = now_seconds() - beat->written;
-      if (silent > 3 && !beat->leaves)
-        text += fmt::format(" and its process has been silent for {:.0f} s", silent);
-    }
+std::string describe_stall(const std::vector<Heartbeat>& beats, int ranks, double silence_seconds) {
+  std::vector<Heartbeat> waiting;
+  std::vector<std::string> parts;
+  std::set<int> unknown;
+  for (int rank = 0; rank < ranks; ++rank) unknown.insert(rank);
+  for (const Heartbeat& beat : beats) {
+    unknown.erase(beat.rank);
+    const double silent = silent_now(beat);
+    if (silent > silence_seconds)
+      parts.push_back(fmt::format("the process of rank {} ({}, pid {}) has been silent for {:.0f} s",
+                                  beat.rank, beat.host, beat.pid, silent));
+    else if (beat.waits)
+      waiting.push_back(beat);
+    else
+      parts.push_back(fmt::format("rank {} was last in {}", beat.rank,
+                                  beat.activity.empty() ? "its start" : beat.activity));
   }
-  if (!missing.empty()) text += fmt::format("; of {} nothing is known", ranks_text(missing));
-  return text;
+  if (!unknown.empty())
+    parts.push_back(fmt::format("of {} nothing is known",
+                                ranks_text({unknown.begin(), unknown.end()})));
+  if (!waiting.empty()) parts.insert(parts.begin(), waiting_text(waiting));
+  return fmt::format("{}", fmt::join(parts, "; "));
 }
 
 }  // namespace skep

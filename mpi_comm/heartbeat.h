@@ -29,6 +29,8 @@ Heartbeat make_heartbeat(const FlightRecorder& recorder, int rank);
 
 /// Seconds without a sign of life, as of now. Hosts' clocks are taken to agree.
 double idle_now(const Heartbeat& beat);
+/// Seconds in which not even the watchdog's thread wrote: the process is stopped, gone or cut off.
+double silent_now(const Heartbeat& beat);
 
 std::string heartbeat_path(const std::string& folder, int rank);
 /// Replaces the file in one step; failures are passed over: the run is worth more than its pulse.
@@ -41,7 +43,8 @@ std::optional<Heartbeat> read_heartbeat(const std::string& folder, int rank);
 void write_flight(const std::string& folder, const FlightRecorder& recorder, const Heartbeat& beat,
                   int ranks);
 
-/// Who waits for what, and what the others did last; one line. `beats` has those that were found.
-std::string describe_stall(const std::vector<Heartbeat>& beats, int ranks);
+/// Who waits for what, and what the others did last; one line. `beats` has those that were found;
+/// of processes silent for longer than `silence_seconds` only that is told.
+std::string describe_stall(const std::vector<Heartbeat>& beats, int ranks, double silence_seconds);
 
 }  // namespace skep

@@ -33,12 +33,6 @@ class SignalsBlocked {
   sigset_t before_;
 };
 
-int lowest_waiting(const std::vector<Heartbeat>& beats) {
-  const auto found =
-      std::find_if(beats.begin(), beats.end(), [](const Heartbeat& beat) { return beat.waits; });
-  return found == beats.end() ? -1 : found->rank;
-}
-
 }  // namespace
 
 Watchdog::Watchdog(const FlightRecorder& recorder, WatchdogSettings settings)
@@ -46,6 +40,7 @@ Watchdog::Watchdog(const FlightRecorder& recorder, WatchdogSettings settings)
   const double limit = settings_.limit_seconds;
   settings_.warning_seconds = std::min(settings_.warning_seconds, limit / 2);
   period_ = std::chrono::duration<double>(std::min(1.0, limit / 10));
+  silence_seconds_ = 1 + 3 * period_.count();
   const int rank = settings_.rank;
   if (!settings_.warn) settings_.warn = [rank](const std::string& line) { tell(rank, line); };
   if (!settings_.leave)
@@ -110,6 +105,17 @@ std::vector<Heartbeat> Watchdog::beats_of_all(const Heartbeat& own) const {
   return beats;
 }
 
+std::string Watchdog::describe(const std::vector<Heartbeat>& beats) const {
+  return describe_stall(beats, settings_.ranks, silence_seconds_);
+}
+
+int Watchdog::lowest_waiting(const std::vector<Heartbeat>& beats) const {
+  const auto found = std::find_if(beats.begin(), beats.end(), [this](const Heartbeat& beat) {
+    return beat.waits && silent_now(beat) <= silence_seconds_;
+  });
+  return found == beats.end() ? -1 : found->rank;
+}
+
 void Watchdog::look_around(const Heartbeat& own) {
   const std::vector<Heartbeat> beats = beats_of_all(own);
   const int speaker = lowest_waiting(beats);
@@ -122,7 +128,7 @@ void Watchdog::look_around(const Heartbeat& own) {
     warned_ = true;
     if (speaker == own.rank)
       settings_.warn(fmt::format("no progress for {:.0f} s: {}; at {:.0f} s the run ends", idle,
-                                 describe_stall(beats, settings_.ranks), settings_.limit_seconds));
+                                 describe(beats), settings_.limit_seconds));
   }
 }
 
@@ -139,7 +145,7 @@ void Watchdog::end_run(Heartbeat own) {
   wait_for_the_others();
   const std::vector<Heartbeat> beats = beats_of_all(own);
   settings_.leave(fmt::format("no progress for {:.0f} s: {}; see flight.rank-*.json in {}",
-                              settings_.limit_seconds, describe_stall(beats, settings_.ranks),
+                              settings_.limit_seconds, describe(beats),
                               settings_.folder));
 }
 

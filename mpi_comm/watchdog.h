@@ -44,6 +44,8 @@ class Watchdog {
   bool sleep(std::chrono::duration<double> time);  // false when it is time to stop
   Heartbeat beat();
   std::vector<Heartbeat> beats_of_all(const Heartbeat& own) const;
+  std::string describe(const std::vector<Heartbeat>& beats) const;
+  int lowest_waiting(const std::vector<Heartbeat>& beats) const;  // -1: none
   void look_around(const Heartbeat& own);
   void end_run(Heartbeat own);
   void wait_for_the_others();
@@ -51,6 +53,7 @@ class Watchdog {
   const FlightRecorder& recorder_;
   WatchdogSettings settings_;
   std::chrono::duration<double> period_;
+  double silence_seconds_;  // of a heartbeat, until its process counts as stopped
   // The thread's own.
   std::uint64_t signs_ = 0;
   Clock::time_point last_sign_ = Clock::now();
