@@ -26,9 +26,12 @@ void watch_gradient(const Tensor& out, std::shared_ptr<const Probe> probe,
 Tensor Module::operator()(const Tensor& x, const Pass& pass) {
   for (const auto& probe : probes_)
     if (probe->enter) probe->enter(path_);
-  const Tensor out = forward(x, pass);
+  return shown(x, forward(x, pass));
+}
+
+Tensor Module::shown(const Tensor& in, Tensor out) const {
   for (const auto& probe : probes_) {
-    if (probe->forward) probe->forward(path_, x, out);
+    if (probe->forward) probe->forward(path_, in, out);
     watch_gradient(out, probe, path_);
   }
   return out;

@@ -47,7 +47,7 @@ Executor::Executor(Transport& transport, Traffic& traffic,
                    std::unique_ptr<FingerprintChannel> channel)
     : transport_(transport), traffic_(traffic), agreement_(std::move(channel), recorder_) {}
 
-Pending Executor::start(Plan plan, WireSpan data, Combine how) {
+Pending Executor::start(Plan plan, const PlanBuffer& buffer, Combine how) {
   if (spare_.empty()) {
     spare_.push_back(all_.emplace_back(std::make_unique<Execution>()).get());
     in_flight_.reserve(all_.size());
@@ -57,11 +57,11 @@ Pending Executor::start(Plan plan, WireSpan data, Combine how) {
   const std::uint64_t sequence = started_++;
   execution.set_sequence(sequence);
   TrafficCounts& counts = traffic_.of(plan.topology);
-  const Fingerprint call = fingerprint_of(plan, data, how, sequence, transport_.rank());
+  const Fingerprint call = fingerprint_of(plan, buffer, how, sequence, transport_.rank());
   recorder_.start(call, plan.rounds.size());
   agreement_.announce(call, plan.group, counts);
   const int tag = static_cast<int>(sequence % static_cast<std::uint64_t>(transport_.tag_count()));
-  execution.begin(std::move(plan), data, how, tag, max_chunk_, counts);
+  execution.begin(std::move(plan), buffer, how, tag, max_chunk_, counts);
   if (agreement_.check() == Check::full)
     wait_until(execution, [&] { return agreement_.reached(sequence); });
   in_flight_.push_back(&execution);

@@ -51,7 +51,7 @@ class Executor {
   /// Without a channel the ranks' plans are not compared.
   Executor(Transport& transport, Traffic& traffic,
            std::unique_ptr<FingerprintChannel> channel = nullptr);
-  Pending start(Plan plan, WireSpan data, Combine how);
+  Pending start(Plan plan, const PlanBuffer& buffer, Combine how);
   /// Moves everything in flight as far as it goes; true when anything moved.
   bool progress();
   /// Elements in one message, at least 1; set it alike on all ranks while nothing is in flight.

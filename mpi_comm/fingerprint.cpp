@@ -52,16 +52,16 @@ bool same_but_for_the_group(Fingerprint a, const Fingerprint& b) {
 
 }  // namespace
 
-Fingerprint fingerprint_of(const Plan& plan, const WireSpan& data, Combine how,
+Fingerprint fingerprint_of(const Plan& plan, const PlanBuffer& buffer, Combine how,
                            std::uint64_t sequence, int rank) {
   Fingerprint print;
   print.sequence = sequence;
-  print.count = data.count();
+  print.count = plan.numbering == Numbering::shared ? buffer.count() : 0;
   print.step = plan.step;
   print.rank = rank;
   print.root = plan.root;
   print.group = hash_of_group(plan.group);
-  print.type = data.type();
+  print.type = buffer.type();
   print.how = how;
   print.operation = std::string_view(plan.operation);
   print.topology = std::string_view(plan.topology);

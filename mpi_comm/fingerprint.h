@@ -10,6 +10,7 @@
 
 #include "mpi_comm/combine.h"
 #include "mpi_comm/plan.h"
+#include "mpi_comm/plan_buffer.h"
 #include "mpi_comm/wire.h"
 
 namespace skep {
@@ -49,8 +50,8 @@ struct Fingerprint {
   bool operator==(const Fingerprint&) const = default;
 };
 
-/// Of a rank that starts this plan on `data`, after `sequence` others.
-Fingerprint fingerprint_of(const Plan& plan, const WireSpan& data, Combine how,
+/// Of a rank that starts this plan on `buffer`, after `sequence` others.
+Fingerprint fingerprint_of(const Plan& plan, const PlanBuffer& buffer, Combine how,
                            std::uint64_t sequence, int rank);
 
 std::uint32_t hash_of_group(std::span<const int> ranks);

@@ -182,8 +182,9 @@ std::string describe_stall(const std::vector<Heartbeat>& beats, int ranks, doubl
     unknown.erase(beat.rank);
     const double silent = silent_now(beat);
     if (silent > silence_seconds)
-      parts.push_back(fmt::format("the process of rank {} ({}, pid {}) has been silent for {:.0f} s",
-                                  beat.rank, beat.host, beat.pid, silent));
+      parts.push_back(
+          fmt::format("the process of rank {} ({}, pid {}) has been silent for {:.0f} s", beat.rank,
+                      beat.host, beat.pid, silent));
     else if (beat.waits)
       waiting.push_back(beat);
     else
@@ -191,8 +192,8 @@ std::string describe_stall(const std::vector<Heartbeat>& beats, int ranks, doubl
                                   beat.activity.empty() ? "its start" : beat.activity));
   }
   if (!unknown.empty())
-    parts.push_back(fmt::format("of {} nothing is known",
-                                ranks_text({unknown.begin(), unknown.end()})));
+    parts.push_back(
+        fmt::format("of {} nothing is known", ranks_text({unknown.begin(), unknown.end()})));
   if (!waiting.empty()) parts.insert(parts.begin(), waiting_text(waiting));
   return fmt::format("{}", fmt::join(parts, "; "));
 }

@@ -9,7 +9,7 @@
 
 namespace skep {
 
-/// Elements [begin, end) of the buffer the plan works on.
+/// Elements [begin, end) of the buffer this rank's plan works on.
 struct Range {
   std::size_t begin = 0, end = 0;
   std::size_t size() const { return end - begin; }
@@ -19,7 +19,7 @@ struct Range {
 
 struct Transfer {
   int peer = 0;  ///< the other rank
-  Range range;   ///< which elements, the same on both sides
+  Range range;   ///< which elements of this rank's buffer
 };
 
 /// What becomes of received elements: combined into the buffer in the order listed, or stored.
@@ -34,15 +34,21 @@ struct Round {
   void receive(int peer, Range range);
 };
 
+/// How the two ends of a transfer name its elements: by one range, since all ranks number their
+/// elements alike, or each by a range of its own buffer.
+enum class Numbering { shared, own };
+
 struct Plan {
   std::string topology;   ///< who made it; traffic is counted under this name
   std::string operation;  ///< "all_reduce", …
   std::vector<Round> rounds;
   int participants = 1;  ///< ranks whose values meet: the divisor of a mean
-  std::vector<int>
-      group;      ///< those ranks, in order; empty when made by hand: no one to compare with
+  Numbering numbering = Numbering::shared;
+  // Who takes part, in order, and in what; nobody when made by hand: there is no one to compare
+  // with.
+  std::vector<int> group;
   int root = -1;  ///< of a broadcast
-  long step = 0;  ///< it was made for
+  long step = 0;
 
   /// Elements this rank sends over all rounds.
   std::size_t elements_sent() const;

@@ -145,8 +145,7 @@ void Watchdog::end_run(Heartbeat own) {
   wait_for_the_others();
   const std::vector<Heartbeat> beats = beats_of_all(own);
   settings_.leave(fmt::format("no progress for {:.0f} s: {}; see flight.rank-*.json in {}",
-                              settings_.limit_seconds, describe(beats),
-                              settings_.folder));
+                              settings_.limit_seconds, describe(beats), settings_.folder));
 }
 
 void Watchdog::wait_for_the_others() {

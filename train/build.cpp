@@ -3,12 +3,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
 #include "train/data/corpus.h"
 #include "train/observe/console.h"
 #include "train/observe/metrics_file.h"
 #include "train/observe/rank_log.h"
+#include "train/sync/every_step.h"
 
 namespace skep {
 namespace {
@@ -28,6 +30,15 @@ std::unique_ptr<LrSchedule> make_schedule(const Config& config) {
     return std::make_unique<CosineLr>(config.optim.lr, config.optim.min_lr, config.schedule.warmup,
                                       decay_steps(config));
   fail(ErrorKind::usage, "schedule.kind \"{}\" is not known", kind);
+}
+
+BucketedSettings bucket_settings(const CommSection& comm) {
+  BucketedSettings settings;
+  const double elements = comm.bucket_mb * (1 << 18);  // of fp32
+  settings.sizes.elements = std::max<std::int64_t>(1, std::llround(std::min(elements, 1e15)));
+  settings.sizes.first_elements = std::min(settings.sizes.first_elements, settings.sizes.elements);
+  settings.overlap = comm.overlap ? Overlap::yes : Overlap::no;
+  return settings;
 }
 
 void add_data(Parts& parts, const Config& config, Corpus&& corpus, const BatchSplit& split) {
@@ -100,7 +111,7 @@ Parts build_parts(const Config& config, Communicator& comm) {
   parts.parameters = std::make_unique<ParameterStore>(*parts.model, config.run.seed, DType::f32,
                                                       compute_dtype(config.precision));
   parts.objective = make_next_token();
-  parts.sync = make_every_step();
+  parts.sync = make_every_step(make_fast_reduction(), bucket_settings(config.comm));
   parts.optimizer = make_optimizer(config.optim, parts.parameters->values());
   parts.schedule = make_schedule(config);
   add_data(parts, config, std::move(corpus), split);

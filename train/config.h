@@ -67,6 +67,8 @@ struct PrecisionSection {
 
 struct CommSection {
   std::string topology = "ring";
+  double bucket_mb = 25;
+  bool overlap = true;
   std::int64_t hash_every = 100;
   std::string check = "basic";
   double timeout = 300;

@@ -189,6 +189,10 @@ void add_comm(std::vector<ConfigKey>& keys) {
   Section comm(keys, "comm", &Config::comm);
   comm.add("topology", &CommSection::topology, one_of({"ring", "tree", "full_mesh"}),
            "wires over which gradients are summed");
+  comm.add("bucket_mb", &CommSection::bucket_mb, above_zero(),
+           "MiB of gradients summed in one piece; the first piece is at most 1 MiB");
+  comm.add("overlap", &CommSection::overlap, any(),
+           "sum gradients while backward still computes; the result is the same bit for bit");
   comm.add("hash_every", &CommSection::hash_every, at_least(0),
            "steps between checks that all ranks hold the same parameters; 0: never");
   comm.add(

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "engine/autograd/tape.h"
+#include "engine/core/background.h"
 #include "engine/core/random.h"
 #include "mpi_comm/leave.h"
 #include "train/checkpoint/checkpointer.h"
@@ -50,12 +51,13 @@ Trainer::Trainer(Parts& parts, const Limits& limits) : parts_(parts), limits_(li
 
 void Trainer::run() {
   check_replicas();
+  const Background messages([this] { parts_.sync->progress(); });
   while (progress_.step < limits_.steps) {
     const double started = seconds_now(), waited = parts_.comm.traffic().total().wait_seconds;
     const SyncRound round{parts_.comm, *parts_.topology, limits_.seed, progress_.step};
     const double lr = parts_.schedule->at(progress_.step);
 
-    StepTotals totals = fill_gradients();  // batch -> logits -> loss -> tape backward
+    StepTotals totals = fill_gradients(round);  // batch -> logits -> loss -> tape backward
     Outcome outcome;
     parts_.comm.doing("the gradients' sync");
     if (parts_.sync->after_backward(*parts_.parameters, totals, round) ==
@@ -76,7 +78,7 @@ void Trainer::run() {
   if (saved_step_ != progress_.step) save();
 }
 
-StepTotals Trainer::fill_gradients() {
+StepTotals Trainer::fill_gradients(const SyncRound& round) {
   StepTotals totals;
   parts_.parameters->clear_gradients();
   for (std::int64_t i = 0; i < parts_.loader->split().accumulation; ++i) {
@@ -86,8 +88,10 @@ StepTotals Trainer::fill_gradients() {
     pass.first_sample = static_cast<std::uint64_t>(batch.samples.front());
     Tape tape;  // records every op below
     const Tensor loss = parts_.objective->loss(*parts_.model, batch, pass);
+    parts_.sync->before_backward(*parts_.parameters, round,
+                                 {i, parts_.loader->split().accumulation});
     parts_.comm.doing("backward of the loss");
-    tape.backward(loss);  // writes into parameters->grads()
+    tape.backward(loss);  // writes into parameters->grads(); what is complete may travel already
     totals.loss_sum += loss.item();
     totals.tokens += static_cast<double>(batch.valid_targets);
   }

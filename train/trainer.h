@@ -77,7 +77,7 @@ class Trainer {
     double norm = 0;
     bool updated = false;
   };
-  StepTotals fill_gradients();
+  StepTotals fill_gradients(const SyncRound& round);
   Outcome update(const StepTotals& totals, double lr);
   void report(const StepTotals& totals, const Outcome& outcome, double lr, double step_seconds,
               double wait_seconds);

@@ -102,6 +102,42 @@ void check_moves(Communicator& comm, const Topology& topology, std::size_t count
   }
 }
 
+// Rank r sends (r + 2 p) % 3 times `unit` elements to rank p: all different, some nothing.
+std::size_t sent(std::size_t from, std::size_t to, std::size_t unit) {
+  return (from + 2 * to) % 3 * unit;
+}
+
+template <class T>
+void check_exchanges(Communicator& comm, const Topology& topology, std::size_t count,
+                     Wrong& wrong) {
+  const auto note = [&](const char* operation) {
+    wrong.push_back(fmt::format("{} of {} {} over {}", operation, count, name_of(wire_type_of<T>),
+                                topology.name()));
+  };
+  const Group group = topology.group(comm.place());
+  const auto own = static_cast<std::size_t>(comm.rank());
+  std::vector<std::size_t> send_counts, receive_counts;
+  std::vector<T> send, equal_send, wanted, equal_wanted;
+  for (const int rank : group.ranks) {
+    const auto other = static_cast<std::size_t>(rank);
+    send_counts.push_back(sent(own, other, count));
+    receive_counts.push_back(sent(other, own, count));
+    for (std::size_t i = 0; i < send_counts.back(); ++i)
+      send.push_back(static_cast<T>(value(own, i + other)));
+    for (std::size_t i = 0; i < receive_counts.back(); ++i)
+      wanted.push_back(static_cast<T>(value(other, i + own)));
+    for (std::size_t i = 0; i < count; ++i) {
+      equal_send.push_back(static_cast<T>(value(own, i + other)));
+      equal_wanted.push_back(static_cast<T>(value(other, i + own)));
+    }
+  }
+  std::vector<T> received(wanted.size()), equal_received(equal_wanted.size());
+  comm.all_to_allv(send, send_counts, received, receive_counts, topology);
+  if (received != wanted) note("all_to_allv");
+  comm.all_to_all(equal_send, equal_received, topology);
+  if (equal_received != equal_wanted) note("all_to_all");
+}
+
 // Fractions: their sums round, so the order of additions would show.
 std::vector<float> fractions(const Communicator& comm, std::size_t count) {
   std::vector<float> values;
@@ -130,6 +166,10 @@ std::vector<float> results(Communicator& comm, const Topology& topology, std::si
   auto sent = fractions(comm, count);
   comm.broadcast(sent, comm.size() - 1, topology);
   keep(sent);
+  const auto blocks = fractions(comm, count * ranks_of(comm));
+  std::vector<float> exchanged(blocks.size());
+  comm.all_to_all(blocks, exchanged, topology);
+  keep(exchanged);
   return all;
 }
 
@@ -148,6 +188,9 @@ Wrong check_tiny(Communicator& comm) {
       check_reductions<std::uint8_t>(comm, *topology, count, wrong);
       check_moves<float>(comm, *topology, count, wrong);
       check_moves<std::uint8_t>(comm, *topology, count, wrong);
+      check_exchanges<float>(comm, *topology, count, wrong);
+      check_exchanges<std::int64_t>(comm, *topology, count, wrong);
+      check_exchanges<std::uint8_t>(comm, *topology, count, wrong);
     }
   }
   return wrong;

@@ -38,6 +38,8 @@ int run(int argc, char** argv) {
   for (const std::string& more : compare_with_mpi(comm)) wrong.push_back(more);
   if (environment.local_size() != comm.size() || environment.local_rank() != comm.rank())
     wrong.push_back("one host, but local ranks differ from ranks");
+  if (environment.hosts() != std::vector<int>(static_cast<std::size_t>(comm.size()), 0))
+    wrong.push_back("one host, but not all ranks are on host 0");
   agree(wrong.empty() ? 0 : 1, fmt::format("{}", fmt::join(wrong, "; ")));
   if (comm.rank() == 0)
     fmt::print("{} ranks, {} processors: all well\n{}", comm.size(), environment.local_processors(),

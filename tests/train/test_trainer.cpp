@@ -6,6 +6,7 @@
 #include "engine/autograd/grad_slot.h"
 #include "engine/autograd/tape.h"
 #include "engine/ops/ops.h"
+#include "train/sync/every_step.h"
 #include "trainer_fixture.h"
 
 using namespace skep;
@@ -167,7 +168,7 @@ TEST_CASE("a parameter used on one rank only: no hang, its gradient counts") {
       throw std::runtime_error("unused parameters miscounted");
     StepTotals totals{1, 1};
     const auto ring = make_topology("ring");
-    make_every_step()->after_backward(store, totals, {comm, *ring, 1, 0});
+    make_every_step(make_fast_reduction(), {})->after_backward(store, totals, {comm, *ring, 1, 0});
     // The sum over ranks is rank 0's gradient; divided by all tokens it is rank 0's over N.
     for (double g : to_doubles(store.at("used").grad))
       if (g / totals.tokens != 1.0 / 3) throw std::runtime_error("gradient " + std::to_string(g));
