@@ -16,10 +16,7 @@ using namespace std::chrono_literals;
 // For fingerprints under way when something is wrong already. Ranks that know more than this one
 // end the run earlier (leave.cpp).
 constexpr auto patience = 1s;
-
-[[noreturn]] void fail_with(std::span<const Fingerprint> sides) {
-  comm_fail(CommFailure::bug, "{}", describe_mismatch(sides));
-}
+constexpr auto explaining_time = 250ms;  // for all sides to be heard
 
 }  // namespace
 
@@ -57,26 +54,30 @@ void Agreement::consider(const Fingerprint& print) {
     return;
   }
   if (check_ == Check::full) expected->seen.push_back(print);
-  if (!fit(expected->mine, print)) {
-    if (check_ == Check::basic) fail_with(std::array{expected->mine, print});
-    expected->seen.push_back(expected->mine);
-    fail_full(std::move(expected->seen));
-  }
+  if (!fit(expected->mine, print)) fail(*expected, print);
   --expected->missing;
   while (!expected_.empty() && expected_.front().missing == 0) expected_.pop_front();
 }
 
-// Every rank of the group is telling what it starts: hear them all, then show all sides.
-void Agreement::fail_full(std::vector<Fingerprint> sides) {
-  const std::uint64_t sequence = sides.front().sequence;
-  for (const auto end = Clock::now() + patience / 4; Clock::now() < end;) {
+void Agreement::fail(const Expected& expected, const Fingerprint& other) {
+  std::vector<Fingerprint> sides = expected.seen;
+  sides.push_back(expected.mine);
+  if (check_ == Check::basic) sides.push_back(other);
+  // With full every rank of the group is telling what it starts: hear them all.
+  for (const auto end = Clock::now() + explaining_time;
+       check_ == Check::full && Clock::now() < end;) {
     Fingerprint print;
     if (!channel_->receive(print))
       std::this_thread::sleep_for(1ms);
-    else if (print.sequence == sequence)
+    else if (print.sequence == other.sequence)
       sides.push_back(print);
   }
   fail_with(sides);
+}
+
+void Agreement::fail_with(std::span<const Fingerprint> sides) {
+  failed_ = true;
+  comm_fail(CommFailure::bug, "{}", describe_mismatch(sides));
 }
 
 Agreement::Expected* Agreement::find(std::uint64_t sequence) {

@@ -33,6 +33,8 @@ class Agreement {
   bool progress() { return !expected_.empty() && listen(); }
   /// Whether all that was to be compared about this collective has been.
   bool reached(std::uint64_t sequence) const;
+  /// A difference has been found: nothing in flight can be relied on to complete.
+  bool failed() const { return failed_; }
   /// After a message did not fit: the fingerprint that explains it may be on its way. Throws the
   /// CommError(bug) for it, or returns after a second.
   void look_for_mismatch();
@@ -46,11 +48,13 @@ class Agreement {
   bool listen();
   void consider(const Fingerprint& print);
   Expected* find(std::uint64_t sequence);
-  [[noreturn]] void fail_full(std::vector<Fingerprint> sides);
+  [[noreturn]] void fail(const Expected& expected, const Fingerprint& other);
+  [[noreturn]] void fail_with(std::span<const Fingerprint> sides);
 
   std::unique_ptr<FingerprintChannel> channel_;
   const FlightRecorder& recorder_;
   Check check_ = Check::basic;
+  bool failed_ = false;
   std::uint64_t announced_ = 0;     // sequence numbers below this one
   std::deque<Expected> expected_;   // in sequence
   std::vector<Fingerprint> early_;  // of collectives this rank has yet to start

@@ -116,7 +116,7 @@ void Executor::wait_until(Execution& execution, Condition condition) {
 }
 
 bool Executor::try_wait(Execution& execution, std::chrono::milliseconds limit) noexcept {
-  if (gave_up_) return execution.done();
+  if (gave_up_ || agreement_.failed()) return execution.done();
   try {
     const Clock::time_point end = Clock::now() + limit;
     while (!execution.done() && Clock::now() < end)

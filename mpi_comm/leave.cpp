@@ -26,9 +26,9 @@ using namespace std::chrono_literals;
 // Long enough for ranks that fail at the same time to hear of each other and for MPI_Abort to reach
 // them; short enough for nobody to mind.
 constexpr auto settling_time = 500ms;
-constexpr auto patience = 5s;   // with a speaker that should have ended this rank by now
-constexpr auto stagger = 50ms;  // between ranks that cannot hear each other
-constexpr int longest_stagger = 60;
+constexpr auto patience = 5s;    // with a speaker that should have ended this rank by now
+constexpr auto stagger = 200ms;  // between ranks that cannot hear each other
+constexpr int longest_stagger = 20;
 
 // Its own communicator: no message of the run is ever taken for one of these.
 MPI_Comm channel = MPI_COMM_NULL;
