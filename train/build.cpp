@@ -184,6 +184,7 @@ Parts build_parts(const Config& config, Communicator& comm, const std::vector<in
   const BatchSplit split = split_batch(config.batch, comm.size());
   Corpus corpus = load_corpus(config.data, config.model);
   parts.data_description = corpus.description;
+  comm.set_check(config.comm.check == "full" ? Check::full : Check::basic);
   const ModelConfig model = model_config(config.model, corpus.known_ids, corpus.vocab_size);
   check_memory(model);
   parts.model = make_model(model);
@@ -221,6 +222,16 @@ void add_observers(Parts& parts, const Config& config, std::int64_t first) {
     parts.observers.push_back(make_metrics_file(folder + "/metrics.jsonl", first));
   if (auto progress = make_progress(config.run, first, parts.comm.rank()))
     parts.observers.push_back(std::move(progress));
+}
+
+std::unique_ptr<Watchdog> build_watchdog(const Config& config, Communicator& comm) {
+  if (comm.size() == 1 || config.comm.timeout == 0) return nullptr;
+  WatchdogSettings settings;
+  settings.folder = run_directory(config);
+  settings.rank = comm.rank();
+  settings.ranks = comm.size();
+  settings.limit_seconds = config.comm.timeout;
+  return std::make_unique<Watchdog>(comm.recorder(), std::move(settings));
 }
 
 }  // namespace skep

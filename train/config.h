@@ -83,6 +83,8 @@ struct CommSection {
   double bucket_mb = 25;
   bool overlap = true;
   std::int64_t hash_every = 100;
+  std::string check = "basic";
+  double timeout = 300;
 };
 
 struct SyncSection {

@@ -235,6 +235,13 @@ void add_comm(std::vector<ConfigKey>& keys) {
            "sum gradients while backward still computes; the result is the same bit for bit");
   comm.add("hash_every", &CommSection::hash_every, at_least(0),
            "steps between checks that all ranks hold the same parameters; 0: never");
+  comm.add(
+      "check", &CommSection::check, one_of({"basic", "full"}),
+      "comparing the ranks' collectives: basic between neighbours while data moves, full among "
+      "all before it moves");
+  comm.add("timeout", &CommSection::timeout, at_least(0),
+           "seconds in which no rank does anything while one waits for others, until the run ends "
+           "with code 6; 0: never");
 }
 
 void add_sync(std::vector<ConfigKey>& keys) {

@@ -27,6 +27,19 @@ double seconds_now() {
 
 bool due(std::int64_t step, std::int64_t every) { return every > 0 && step % every == 0; }
 
+// Tells the flight recorder which module is computing.
+std::shared_ptr<const Probe> make_narrator(Communicator& comm) {
+  auto probe = std::make_shared<Probe>();
+  const auto name = [](const std::string& path) -> std::string_view {
+    return path.empty() ? "the model" : std::string_view(path);
+  };
+  probe->enter = [=, &comm](const std::string& path) { comm.doing("forward of ", name(path)); };
+  probe->backward = [=, &comm](const std::string& path, const Tensor&) {
+    comm.doing("backward of ", name(path));
+  };
+  return probe;
+}
+
 }  // namespace
 
 Trainer::Trainer(Parts& parts, const Limits& limits)
@@ -39,6 +52,7 @@ Trainer::Trainer(Parts& parts, const Limits& limits)
   progress_.data_hash = static_cast<std::int64_t>(parts.train_data->hash());
   progress_.tokenizer_hash =
       parts.tokenizer ? static_cast<std::int64_t>(parts.tokenizer->hash()) : 0;
+  parts.model->attach(make_narrator(parts.comm));
 }
 
 RunEnd Trainer::run() {
@@ -53,6 +67,7 @@ RunEnd Trainer::run() {
 
     StepTotals own = fill_gradients(round);  // batch -> logits -> loss -> tape backward
     own.stop_requests = limits_.stop_signal() != 0 ? 1 : 0;
+    parts_.comm.doing("the gradients' sync");
     const SyncOutcome sync = phase.sync->after_backward(*parts_.parameters, own, round);
     Outcome outcome;  // gradients have met the other ranks
     if (sync.update == Update::due) {
@@ -87,6 +102,7 @@ StepTotals Trainer::fill_gradients(const SyncRound& round) {
   StepTotals totals;
   parts_.parameters->clear_gradients();
   for (std::int64_t i = 0; i < parts_.loader->split().accumulation; ++i) {
+    parts_.comm.doing("loading data");
     const Batch batch = parts_.loader->micro_batch(progress_.position, i);
     Pass pass{Pass::Mode::train, derive_key(limits_.seed, "dropout")};
     pass.first_sample = static_cast<std::uint64_t>(batch.samples.front());
@@ -94,8 +110,9 @@ StepTotals Trainer::fill_gradients(const SyncRound& round) {
     const Tensor loss = parts_.objective->loss(*parts_.model, batch, pass);
     phase_->sync->before_backward(*parts_.parameters, round,
                                   {i, parts_.loader->split().accumulation});
-    tape.backward(loss, parts_.scaler->scale());  // writes into parameters->grads(); what is
-                                                  // complete may travel already
+    parts_.comm.doing("backward of the loss");
+    // Writes into parameters->grads(); what is complete may travel already.
+    tape.backward(loss, parts_.scaler->scale());
     totals.loss_sum += loss.item();
     totals.tokens += static_cast<double>(batch.valid_targets);
   }
@@ -123,6 +140,7 @@ Trainer::Outcome Trainer::update(const StepTotals& summed, double lr) {
     return {};
   }
   ParameterStore& store = *parts_.parameters;
+  parts_.comm.doing("the optimizer's update");
   const Clip clip =
       clip_by_norm(store.grads(), summed.tokens * parts_.scaler->scale(), limits_.max_norm);
   const double scale = parts_.scaler->scale();
@@ -160,6 +178,7 @@ void Trainer::report(const StepTotals& totals, const Outcome& outcome, double lr
   r.scale = parts_.scaler->scale();
   r.skipped = !outcome.updated;
   r.rss_bytes = resident_bytes();
+  parts_.comm.doing("reporting the step");
   for (auto& observer : parts_.observers) observer->on_step(r);
 }
 
@@ -185,6 +204,7 @@ void Trainer::between_steps() {
 
 void Trainer::validate() {
   if (!parts_.validation) return;
+  parts_.comm.doing("validation");
   const StepTotals totals =
       evaluate(*parts_.model, *parts_.objective, *parts_.validation, parts_.comm);
   const double loss = totals.loss_sum / totals.tokens;
@@ -201,6 +221,7 @@ std::string Trainer::advice() const {
 }
 
 void Trainer::save() {
+  parts_.comm.doing("saving a checkpoint");
   const std::string& folder = limits_.checkpoint_folder;
   const CheckpointContent all = content();
   if (all.replicas == CheckpointContent::Replicas::own) {
@@ -283,6 +304,7 @@ void Trainer::compare_replicas() {
 }
 
 void Trainer::check_replicas() {
+  parts_.comm.doing("comparing parameters");
   const Tensor& values = parts_.parameters->values();
   const auto bytes = std::span(static_cast<const std::byte*>(values.raw()), values.bytes());
   const std::vector<int> different = parts_.comm.all_equal(hash_bytes(bytes));
