@@ -98,12 +98,14 @@ void check_memory(const ModelConfig& c) {
 
 }  // namespace
 
-Parts build_parts(const Config& config, Communicator& comm) {
+Parts build_parts(const Config& config, Communicator& comm, const std::vector<int>& hosts) {
   Parts parts(comm);
   const BatchSplit split = split_batch(config.batch, comm.size());
   Corpus corpus = load_corpus(config.data, config.model);
   parts.data_description = corpus.description;
-  parts.topology = make_topology(config.comm.topology);
+  parts.topology =
+      make_topology(config.comm.topology,
+                    {.cluster_size = static_cast<int>(config.comm.cluster_size), .hosts = hosts});
   const ModelConfig model = model_config(config.model, corpus.known_ids, corpus.vocab_size);
   check_memory(model);
   parts.model = make_model(model);
@@ -139,14 +141,25 @@ void add_observers(Parts& parts, const Config& config, std::int64_t first) {
     parts.observers.push_back(make_console(first, config.run.steps, config.run.log_every));
 }
 
+namespace {
+
+// "grid (2 x 3 ranks)"
+std::string describe(const Topology& topology, int ranks) {
+  const std::string note = topology.note(ranks);
+  return fmt::format("{}{}", topology.name(), note.empty() ? "" : " (" + note + ")");
+}
+
+}  // namespace
+
 std::string describe_run(const Config& config, const Parts& parts, const Environment& environment,
                          int threads) {
   return fmt::format(
       "skep: {} ranks ({} on {}), {} threads each, topology {}\n{}\nmodel: {}: {} "
       "parameters\nbatch: {}\nrun: {}",
       environment.size(), environment.local_size(), environment.host(), threads,
-      parts.topology->name(), parts.data_description, to_string(parts.model->config()),
-      parts.parameters->parameter_count(), parts.loader->split().describe(), run_directory(config));
+      describe(*parts.topology, environment.size()), parts.data_description,
+      to_string(parts.model->config()), parts.parameters->parameter_count(),
+      parts.loader->split().describe(), run_directory(config));
 }
 
 int choose_threads(const Config& config, const Environment& environment) {

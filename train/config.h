@@ -67,6 +67,7 @@ struct PrecisionSection {
 
 struct CommSection {
   std::string topology = "ring";
+  std::int64_t cluster_size = 4;
   double bucket_mb = 25;
   bool overlap = true;
   std::int64_t hash_every = 100;

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include "engine/core/error.h"
+#include "mpi_comm/topology.h"
 #include "train/config.h"
 
 namespace skep {
@@ -28,6 +29,22 @@ void check_schedule(const Config& config) {
          config.optim.min_lr, config.optim.lr);
 }
 
+// Gradients in groups would let the replicas drift apart: only what brings everybody together.
+void check_topology(const CommSection& comm, int ranks) {
+  const TopologySettings settings{.cluster_size = static_cast<int>(comm.cluster_size)};
+  const auto brings_all_together = [&](const std::string& name) {
+    return make_topology(name, settings)->reach(ranks) == Reach::global;
+  };
+  if (brings_all_together(comm.topology)) return;
+  std::vector<std::string> fitting;
+  for (const std::string& name : topology_names())
+    if (brings_all_together(name)) fitting.push_back(name);
+  fail(ErrorKind::usage,
+       "comm.topology {} with {} ranks brings only some of them together at a step, but every step "
+       "needs the sum of all gradients: choose one of {}",
+       comm.topology, ranks, fmt::join(fitting, ", "));
+}
+
 }  // namespace
 
 void validate(const Config& config, std::int64_t ranks) {
@@ -36,6 +53,7 @@ void validate(const Config& config, std::int64_t ranks) {
          "no training data: give --data.train FILE (a text, or a .bin file of tokens)");
   check_model(config.model);
   check_schedule(config);
+  check_topology(config.comm, static_cast<int>(ranks));
   split_batch(config.batch, ranks);
 }
 

@@ -10,6 +10,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "mpi_comm/topology.h"
+
 namespace skep {
 namespace {
 
@@ -187,8 +189,10 @@ void add_precision(std::vector<ConfigKey>& keys) {
 
 void add_comm(std::vector<ConfigKey>& keys) {
   Section comm(keys, "comm", &Config::comm);
-  comm.add("topology", &CommSection::topology, one_of({"ring", "tree", "full_mesh"}),
+  comm.add("topology", &CommSection::topology, one_of(topology_names()),
            "wires over which gradients are summed");
+  comm.add("cluster_size", &CommSection::cluster_size, size_from(1),
+           "ranks in one cluster, at most (random_clusters)");
   comm.add("bucket_mb", &CommSection::bucket_mb, above_zero(),
            "MiB of gradients summed in one piece; the first piece is at most 1 MiB");
   comm.add("overlap", &CommSection::overlap, any(),

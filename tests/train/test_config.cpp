@@ -141,7 +141,11 @@ TEST_CASE("config: errors on the command line") {
       {{"--model.dropout", "1"}, "model.dropout must be a number, from 0 to less than 1, got 1"},
       {{"--model.bias", "yes"}, "model.bias must be true or false, got \"yes\""},
       {{"--optim.kind", "adam"}, "optim.kind must be one of adamw, sgd, got \"adam\""},
-      {{"--comm.topology", ""}, "comm.topology must be one of ring, tree, full_mesh, got \"\""},
+      {{"--comm.topology", ""},
+       "comm.topology must be one of exponential, full_mesh, grid, halving_doubling, hierarchical, "
+       "random_clusters, ring, tree, got \"\""},
+      {{"--comm.cluster_size", "0"},
+       "comm.cluster_size must be an integer, from 1 to 2147483647, got 0"},
       {{"--run.name", ""}, "run.name must be a text, a name without /, got \"\""},
       {{"--run.name="}, "--run.name needs a value; see --help"},
       {{"--run.name"}, "--run.name needs a value; see --help"},
@@ -203,7 +207,7 @@ TEST_CASE("config: help shows every key with its default, and wins over errors")
   CHECK(command.action == Action::help);
   for (const ConfigKey& key : config_keys())
     CHECK_THAT(command.text, Contains("--" + key.full_name()));
-  CHECK_THAT(command.text, Contains("default 1337") && Contains("one of ring, tree, full_mesh"));
+  CHECK_THAT(command.text, Contains("default 1337") && Contains("random_clusters, ring, tree"));
   CHECK(parse({"--version"}).action == Action::version);
   CHECK(parse({}).action == Action::train);
 }
@@ -279,6 +283,32 @@ TEST_CASE("validate: what no single key can tell") {
     c.optim.min_lr = 1;
   };
   CHECK_THAT(error(rising, 1), Contains("optim.min_lr 1 is larger than optim.lr 0.001"));
+}
+
+TEST_CASE("validate: gradients need everybody together at every step") {
+  Config config = valid_config();
+  const auto refusal = [&](const char* topology, std::int64_t ranks) {
+    config.comm.topology = topology;
+    return error_of(ErrorKind::usage, [&] { validate(config, ranks); });
+  };
+  const auto accepted = [&](const char* topology, std::int64_t ranks) {
+    config.comm.topology = topology;
+    CHECK_NOTHROW(validate(config, ranks));
+  };
+  CHECK(refusal("random_clusters", 6) ==
+        "comm.topology random_clusters with 6 ranks brings only some of them together at a step, "
+        "but every step needs the sum of all gradients: choose one of full_mesh, "
+        "halving_doubling, hierarchical, ring, tree");
+  CHECK_THAT(refusal("grid", 4), Contains("comm.topology grid with 4 ranks"));
+  CHECK_THAT(refusal("exponential", 3), Contains("comm.topology exponential with 3 ranks"));
+  for (const char* topology : {"full_mesh", "halving_doubling", "hierarchical", "ring", "tree"})
+    accepted(topology, 6);
+  for (const char* topology : {"exponential", "grid"}) accepted(topology, 2);  // the pair is all
+  accepted("random_clusters", 4);
+  config.comm.cluster_size = 6;
+  accepted("random_clusters", 6);
+  config.comm.cluster_size = 3;
+  CHECK_THAT(refusal("random_clusters", 4), Contains("choose one of full_mesh"));
 }
 
 TEST_CASE("split_batch: the same global batch at 1, 2, 3 and 4 ranks") {

@@ -35,7 +35,8 @@ TEST_CASE("the same global batch gives the same losses at 1, 2, 3 and 4 ranks") 
   REQUIRE(one.steps.size() == 20);
   CHECK(one.steps.back().tokens < 20 * 12 * 16);
   CHECK(one.steps.back().loss < one.steps.front().loss - 0.5);
-  for (const char* topology : {"ring", "tree", "full_mesh"})
+  for (const char* topology :
+       {"ring", "tree", "full_mesh", "halving_doubling", "hierarchical", "random_clusters"})
     for (int ranks : {2, 3, 4}) {
       INFO(topology << " " << ranks << " ranks");
       config.comm.topology = topology;
