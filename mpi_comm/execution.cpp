@@ -44,6 +44,7 @@ bool Execution::advance(Transport& transport) {
 // Receives first: a message that finds its receive waiting is not copied twice.
 void Execution::post(Transport& transport) {
   const Round& round = plan_.rounds[round_];
+  if (round.before) round.before();
   const bool combining = round.on_arrival == OnArrival::combine;
   arrivals_.clear();
   departures_.clear();

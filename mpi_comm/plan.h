@@ -4,6 +4,7 @@
 // Between two ranks, messages are matched in the order of the plan: the k-th send to a peer meets
 // that peer's k-th receive. Plans of all ranks together can be checked without MPI (simulator.h).
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,7 @@ enum class OnArrival { combine, copy };
 struct Round {
   OnArrival on_arrival = OnArrival::copy;
   std::vector<Transfer> sends, receives;
+  std::function<void()> before;  ///< this rank's own work on what has arrived; mostly none
 
   // Empty ranges are never sent: both sides leave them out.
   void send(int peer, Range range);
@@ -49,6 +51,8 @@ struct Plan {
   std::size_t elements_sent() const;
   /// Appends the rounds of another plan.
   void append(Plan&& next);
+  /// Moves all ranges by `elements`: the plan then works further back in a larger buffer.
+  void shift(std::size_t elements);
 };
 
 /// A table for readers: one line a round, e.g. `  0  combine  send 0-3 to 1      receive 6-9 from

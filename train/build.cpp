@@ -4,13 +4,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
+#include "mpi_comm/leave.h"
 #include "train/data/corpus.h"
 #include "train/observe/console.h"
 #include "train/observe/metrics_file.h"
+#include "train/observe/progress_bar.h"
 #include "train/observe/rank_log.h"
+#include "train/observe/terminal.h"
+#include "train/signals.h"
 #include "train/sync/every_step.h"
+#include "train/sync/local_sgd.h"
 
 namespace skep {
 namespace {
@@ -20,6 +24,17 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimSection& o, const Tensor& l
   if (o.kind == "adamw") return make_adamw(settings, like);
   if (o.kind == "sgd") return make_sgd(settings, like);
   fail(ErrorKind::usage, "optim.kind \"{}\" is not known", o.kind);
+}
+
+// A bar where somebody watches it, lines elsewhere; from rank 0 alone.
+std::unique_ptr<Observer> make_progress(const RunSection& run, std::int64_t first, int rank) {
+  std::shared_ptr<Terminal> terminal = find_terminal();
+  const bool bar = run.progress == "bar" || (run.progress == "auto" && terminal);
+  if (bar && rank != 0) begin_message_on_new_line();
+  if (run.progress == "off" || rank != 0) return nullptr;
+  if (!bar) return make_console(first, run.steps, run.log_every);
+  const auto columns = [terminal] { return terminal ? terminal->columns() : 80; };
+  return make_progress_bar(first, run.steps, {columns, print});
 }
 
 std::unique_ptr<LrSchedule> make_schedule(const Config& config) {
@@ -32,6 +47,13 @@ std::unique_ptr<LrSchedule> make_schedule(const Config& config) {
   fail(ErrorKind::usage, "schedule.kind \"{}\" is not known", kind);
 }
 
+std::unique_ptr<Reduction> make_reduction(const CommSection& comm) {
+  if (comm.reduction == "exact") return make_exact_reduction(comm.exact_scale);
+  if (comm.wire == "bf16") return make_owner_sum(make_bf16_codec());
+  if (comm.reduction == "rank_order") return make_owner_sum(make_fp32_codec());
+  return make_fast_reduction();
+}
+
 BucketedSettings bucket_settings(const CommSection& comm) {
   BucketedSettings settings;
   const double elements = comm.bucket_mb * (1 << 18);  // of fp32
@@ -39,6 +61,46 @@ BucketedSettings bucket_settings(const CommSection& comm) {
   settings.sizes.first_elements = std::min(settings.sizes.first_elements, settings.sizes.elements);
   settings.overlap = comm.overlap ? Overlap::yes : Overlap::no;
   return settings;
+}
+
+Phase make_phase(const Config& config, int ranks, const std::vector<int>& hosts) {
+  Phase phase;
+  phase.topology =
+      make_topology(config.comm.topology, {static_cast<int>(config.comm.cluster_size), hosts});
+  const bool everybody = phase.topology->reach(ranks) == Reach::global;
+  if (config.sync.rule == "local_sgd")
+    phase.sync = make_local_sgd(config.sync.period);
+  else if (everybody)
+    phase.sync = make_every_step(make_reduction(config.comm), bucket_settings(config.comm));
+  else
+    phase.sync = make_local_sgd(1);
+  phase.name = fmt::format("{}, {}", phase.topology->name(), phase.sync->name());
+  const std::string note = phase.topology->note(ranks);
+  if (!note.empty()) phase.name += fmt::format(" ({})", note);
+  return phase;
+}
+
+/// The first step that is not in the phase.
+std::int64_t end_of(const PhaseEntry& entry, double steps_per_epoch) {
+  if (entry.until_step > 0) return entry.until_step;
+  if (entry.until_epoch > 0)
+    return std::max<std::int64_t>(1, std::llround(std::ceil(entry.until_epoch * steps_per_epoch)));
+  return std::numeric_limits<std::int64_t>::max();
+}
+
+std::unique_ptr<PhaseSchedule> make_phases(const Config& config, int ranks,
+                                           const std::vector<int>& hosts, std::int64_t windows) {
+  const double steps_per_epoch =
+      static_cast<double>(windows) / static_cast<double>(config.batch.global_batch);
+  std::vector<Phase> phases;
+  for (const PhaseEntry& entry : config.phases) {
+    phases.push_back(make_phase(during_phase(config, entry), ranks, hosts));
+    phases.back().until_step = end_of(entry, steps_per_epoch);
+  }
+  // What no [[phase]] covers is as the other keys say.
+  if (phases.empty() || phases.back().until_step < std::numeric_limits<std::int64_t>::max())
+    phases.push_back(make_phase(config, ranks, hosts));
+  return std::make_unique<PhaseSchedule>(std::move(phases));
 }
 
 void add_data(Parts& parts, const Config& config, Corpus&& corpus, const BatchSplit& split) {
@@ -103,19 +165,16 @@ Parts build_parts(const Config& config, Communicator& comm, const std::vector<in
   const BatchSplit split = split_batch(config.batch, comm.size());
   Corpus corpus = load_corpus(config.data, config.model);
   parts.data_description = corpus.description;
-  parts.topology =
-      make_topology(config.comm.topology,
-                    {.cluster_size = static_cast<int>(config.comm.cluster_size), .hosts = hosts});
   const ModelConfig model = model_config(config.model, corpus.known_ids, corpus.vocab_size);
   check_memory(model);
   parts.model = make_model(model);
   parts.parameters = std::make_unique<ParameterStore>(*parts.model, config.run.seed, DType::f32,
                                                       compute_dtype(config.precision));
   parts.objective = make_next_token();
-  parts.sync = make_every_step(make_fast_reduction(), bucket_settings(config.comm));
   parts.optimizer = make_optimizer(config.optim, parts.parameters->values());
   parts.schedule = make_schedule(config);
   add_data(parts, config, std::move(corpus), split);
+  parts.phases = make_phases(config, comm.size(), hosts, parts.loader->order().windows);
   return parts;
 }
 
@@ -129,44 +188,19 @@ Limits build_limits(const Config& config) {
   limits.checkpoint_every = config.checkpoint.every;
   limits.checkpoint_keep = config.checkpoint.keep;
   limits.checkpoint_folder = checkpoint_directory(config);
+  limits.stop_signal = stop_signal;
+  limits.unused_parameters = config.ddp.find_unused_parameters ? UnusedParameters::When::watch
+                                                               : UnusedParameters::When::refuse;
   return limits;
 }
 
 void add_observers(Parts& parts, const Config& config, std::int64_t first) {
   const std::string folder = run_directory(config);
   parts.observers.push_back(make_rank_log(folder, parts.comm.rank()));
-  if (parts.comm.rank() != 0) return;
-  parts.observers.push_back(make_metrics_file(folder + "/metrics.jsonl", first));
-  if (config.run.progress != "off")
-    parts.observers.push_back(make_console(first, config.run.steps, config.run.log_every));
-}
-
-namespace {
-
-// "grid (2 x 3 ranks)"
-std::string describe(const Topology& topology, int ranks) {
-  const std::string note = topology.note(ranks);
-  return fmt::format("{}{}", topology.name(), note.empty() ? "" : " (" + note + ")");
-}
-
-}  // namespace
-
-std::string describe_run(const Config& config, const Parts& parts, const Environment& environment,
-                         int threads) {
-  return fmt::format(
-      "skep: {} ranks ({} on {}), {} threads each, topology {}\n{}\nmodel: {}: {} "
-      "parameters\nbatch: {}\nrun: {}",
-      environment.size(), environment.local_size(), environment.host(), threads,
-      describe(*parts.topology, environment.size()), parts.data_description,
-      to_string(parts.model->config()), parts.parameters->parameter_count(),
-      parts.loader->split().describe(), run_directory(config));
-}
-
-int choose_threads(const Config& config, const Environment& environment) {
-  if (config.run.threads > 0) return static_cast<int>(config.run.threads);
-  if (const char* wish = std::getenv("OMP_NUM_THREADS"); wish && std::atoi(wish) > 0)
-    return std::atoi(wish);
-  return std::max(1, environment.local_processors() / environment.local_size());
+  if (parts.comm.rank() == 0)
+    parts.observers.push_back(make_metrics_file(folder + "/metrics.jsonl", first));
+  if (auto progress = make_progress(config.run, first, parts.comm.rank()))
+    parts.observers.push_back(std::move(progress));
 }
 
 }  // namespace skep

@@ -60,17 +60,6 @@ TEST_CASE("train: every mistake ends all ranks with one line and its code") {
   CHECK(ending.seconds < 10);
 }
 
-TEST_CASE("train: a topology that brings only some ranks together is refused, and says so") {
-  const ScratchFolder scratch;
-  const std::string clusters = " --comm.topology random_clusters --comm.cluster_size ";
-  const Ending refused = run_ranked(3, small_run(scratch, "run", 2) + clusters + "2", scratch);
-  INFO(refused.err);
-  CHECK(refused.code == 2);
-  CHECK(lines_of(refused.err).size() == 1);
-  CHECK_THAT(refused.err, Catch::Contains("choose one of full_mesh"));
-  CHECK(run_ranked(3, small_run(scratch, "run", 2) + clusters + "3", scratch).code == 0);
-}
-
 TEST_CASE("train: a full disk ends the run with code 5 and keeps what was there") {
   const ScratchFolder scratch;
   REQUIRE(run_ranked(2, small_run(scratch, "run", 2), scratch).code == 0);

@@ -30,6 +30,9 @@ class BucketedSum {
   /// group.
   void finish(ParameterStore& store, const SyncRound& round);
 
+  Health health() const { return reduction_->health(); }
+  void judge(const Health& all) { reduction_->judge(all); }
+
  private:
   void prepare(ParameterStore& store);
   void complete(std::size_t parameter);

@@ -1,6 +1,9 @@
 #include "train/sync/every_step.h"
 
 #include <array>
+#include <limits>
+
+#include "engine/kernels/copy.h"
 
 namespace skep {
 namespace {
@@ -16,14 +19,18 @@ class EveryStep final : public GradientSync {
   }
   void progress() override { sum_.progress(); }
 
-  Update after_backward(ParameterStore& store, StepTotals& totals,
-                        const SyncRound& round) override {
+  SyncOutcome after_backward(ParameterStore& store, const StepTotals& own,
+                             const SyncRound& round) override {
     sum_.finish(store, round);
-    std::array<double, 2> numbers{totals.loss_sum, totals.tokens};
-    round.comm.all_reduce(numbers, Combine::sum,
-                          Route(round.topology, round.seed, static_cast<long>(round.step)));
-    totals = {numbers[0], numbers[1]};
-    return Update::due;
+    const Health health = sum_.health();
+    std::array<double, 5> numbers{own.loss_sum, own.tokens, own.stop_requests, health.not_finite,
+                                  health.out_of_range};
+    round.comm.all_reduce(numbers, Combine::sum, round.route());
+    sum_.judge({numbers[3], numbers[4]});
+    // What a sum of integers cannot say: the step is skipped, as with any other way of summing.
+    if (numbers[3] > 0) fill(store.grads(), std::numeric_limits<double>::quiet_NaN());
+    const StepTotals all{numbers[0], numbers[1], numbers[2]};
+    return {Update::due, all, all};
   }
 
  private:

@@ -21,8 +21,7 @@ class FastReduction final : public Reduction {
                                 const SyncRound& round) override {
     const std::span part(store.grads().data<float>() + begin,
                          static_cast<std::size_t>(end - begin));
-    const Place place = round.comm.place(round.seed, static_cast<long>(round.step));
-    Plan plan = round.topology.all_reduce(place, part.size());
+    Plan plan = round.topology.all_reduce(round.place(), part.size());
     return std::make_unique<FastFlight>(round.comm, round.comm.start(std::move(plan), part));
   }
 };

@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "train/compress/codec.h"
 #include "train/sync/gradient_sync.h"
 
 namespace skep {
@@ -17,6 +18,12 @@ class Flight {
   virtual void advance() = 0;
   /// Returns when the sums are in place.
   virtual void wait() = 0;
+};
+
+/// What a reduction found in the gradients of a step that cannot be summed. Counts of elements.
+struct Health {
+  double not_finite = 0;
+  double out_of_range = 0;
 };
 
 class Reduction {
@@ -32,10 +39,21 @@ class Reduction {
   /// same buckets in the same order on all ranks.
   virtual std::unique_ptr<Flight> start(ParameterStore& store, std::int64_t begin, std::int64_t end,
                                         const SyncRound& round) = 0;
+  /// This rank's findings since the first micro-batch of the step.
+  virtual Health health() const { return {}; }
+  /// The same summed over the ranks: throws where the step cannot go on.
+  virtual void judge(const Health&) {}
 };
 
 /// fp32 partial sums travel along the topology's own algorithm: the fastest. Which sums are formed
 /// depends on the topology and the number of ranks, so results agree to rounding only.
 std::unique_ptr<Reduction> make_fast_reduction();
+
+/// Encoded parts go to their owners, who add them in rank order: see owner_sum.cpp.
+std::unique_ptr<Reduction> make_owner_sum(std::unique_ptr<Codec> codec);
+
+/// Sums of multiples of 1/scale, a power of two: the same bits for any topology and number of
+/// ranks; see exact_reduction.cpp.
+std::unique_ptr<Reduction> make_exact_reduction(double scale);
 
 }  // namespace skep
