@@ -65,6 +65,10 @@ struct ScheduleSection {
   std::string kind = "constant";
   std::int64_t warmup = 0;
   std::int64_t decay_steps = 0;
+  double cycle = 0;
+  double cycle_mult = 1;
+  std::string unit = "steps";
+  double jitter = 0;
 };
 
 struct PrecisionSection {

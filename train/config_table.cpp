@@ -192,12 +192,23 @@ void add_optim(std::vector<ConfigKey>& keys) {
 
 void add_schedule(std::vector<ConfigKey>& keys) {
   Section schedule(keys, "schedule", &Config::schedule);
-  schedule.add("kind", &ScheduleSection::kind, one_of({"constant", "cosine"}),
+  schedule.add("kind", &ScheduleSection::kind,
+               one_of({"constant", "cosine", "wsd", "step", "warm_restarts"}),
                "course of the learning rate after warmup");
   schedule.add("warmup", &ScheduleSection::warmup, at_least(0),
                "steps over which the learning rate rises to optim.lr");
   schedule.add("decay_steps", &ScheduleSection::decay_steps, at_least(0),
-               "step at which a decay reaches optim.min_lr; 0: run.steps");
+               "step at which cosine and wsd reach optim.min_lr; 0: run.steps");
+  schedule.add(
+      "cycle", &ScheduleSection::cycle, at_least(0),
+      "length of the first cycle of warm_restarts and step, of wsd's decay, and of one draw of "
+      "jitter; 0: none");
+  schedule.add("cycle_mult", &ScheduleSection::cycle_mult, at_least(1),
+               "each cycle is this much longer than the one before");
+  schedule.add("unit", &ScheduleSection::unit, one_of({"steps", "epochs"}),
+               "unit of schedule.cycle");
+  schedule.add("jitter", &ScheduleSection::jitter, fraction_below_one(),
+               "each cycle's highest rate is moved by up to this share, up or down");
 }
 
 void add_precision(std::vector<ConfigKey>& keys) {

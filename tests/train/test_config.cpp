@@ -61,7 +61,7 @@ model: arch layers heads width context vocab dropout bias tied
 data: train val val_fraction tokenizer
 batch: global_batch micro_batch
 optim: kind lr min_lr beta1 beta2 eps weight_decay max_norm
-schedule: kind warmup decay_steps
+schedule: kind warmup decay_steps cycle cycle_mult unit jitter
 precision: compute loss_scale growth_interval min_scale
 comm: topology cluster_size reduction exact_scale wire bucket_mb overlap hash_every check timeout
 sync: rule period
