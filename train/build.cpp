@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "mpi_comm/leave.h"
+#include "train/build_sync.h"
 #include "train/data/corpus.h"
 #include "train/observe/console.h"
 #include "train/observe/metrics_file.h"
@@ -13,8 +14,6 @@
 #include "train/observe/rank_log.h"
 #include "train/observe/terminal.h"
 #include "train/signals.h"
-#include "train/sync/every_step.h"
-#include "train/sync/local_sgd.h"
 
 namespace skep {
 namespace {
@@ -53,60 +52,6 @@ std::unique_ptr<LrSchedule> make_schedule(const Config& config, double steps_per
   if (s.kind == "step") return make_step_lr(settings);
   if (s.kind == "warm_restarts") return make_warm_restarts_lr(settings);
   fail(ErrorKind::usage, "schedule.kind \"{}\" is not known", s.kind);
-}
-
-std::unique_ptr<Reduction> make_reduction(const CommSection& comm) {
-  if (comm.reduction == "exact") return make_exact_reduction(comm.exact_scale);
-  if (comm.wire == "bf16") return make_owner_sum(make_bf16_codec());
-  if (comm.reduction == "rank_order") return make_owner_sum(make_fp32_codec());
-  return make_fast_reduction();
-}
-
-BucketedSettings bucket_settings(const CommSection& comm) {
-  BucketedSettings settings;
-  const double elements = comm.bucket_mb * (1 << 18);  // of fp32
-  settings.sizes.elements = std::max<std::int64_t>(1, std::llround(std::min(elements, 1e15)));
-  settings.sizes.first_elements = std::min(settings.sizes.first_elements, settings.sizes.elements);
-  settings.overlap = comm.overlap ? Overlap::yes : Overlap::no;
-  return settings;
-}
-
-Phase make_phase(const Config& config, int ranks, const std::vector<int>& hosts) {
-  Phase phase;
-  phase.topology =
-      make_topology(config.comm.topology, {static_cast<int>(config.comm.cluster_size), hosts});
-  const bool everybody = phase.topology->reach(ranks) == Reach::global;
-  if (config.sync.rule == "local_sgd")
-    phase.sync = make_local_sgd(config.sync.period);
-  else if (everybody)
-    phase.sync = make_every_step(make_reduction(config.comm), bucket_settings(config.comm));
-  else
-    phase.sync = make_local_sgd(1);
-  phase.name = fmt::format("{}, {}", phase.topology->name(), phase.sync->name());
-  const std::string note = phase.topology->note(ranks);
-  if (!note.empty()) phase.name += fmt::format(" ({})", note);
-  return phase;
-}
-
-/// The first step that is not in the phase.
-std::int64_t end_of(const PhaseEntry& entry, double steps_per_epoch) {
-  if (entry.until_step > 0) return entry.until_step;
-  if (entry.until_epoch > 0)
-    return std::max<std::int64_t>(1, std::llround(std::ceil(entry.until_epoch * steps_per_epoch)));
-  return std::numeric_limits<std::int64_t>::max();
-}
-
-std::unique_ptr<PhaseSchedule> make_phases(const Config& config, int ranks,
-                                           const std::vector<int>& hosts, double steps_per_epoch) {
-  std::vector<Phase> phases;
-  for (const PhaseEntry& entry : config.phases) {
-    phases.push_back(make_phase(during_phase(config, entry), ranks, hosts));
-    phases.back().until_step = end_of(entry, steps_per_epoch);
-  }
-  // What no [[phase]] covers is as the other keys say.
-  if (phases.empty() || phases.back().until_step < std::numeric_limits<std::int64_t>::max())
-    phases.push_back(make_phase(config, ranks, hosts));
-  return std::make_unique<PhaseSchedule>(std::move(phases));
 }
 
 /// A scale has its usual meaning, that of a mean loss: our losses are sums, so it is divided by the
@@ -203,7 +148,8 @@ Parts build_parts(const Config& config, Communicator& comm, const std::vector<in
   const double steps_per_epoch = static_cast<double>(parts.loader->order().windows) /
                                  static_cast<double>(config.batch.global_batch);
   parts.schedule = make_schedule(config, steps_per_epoch);
-  parts.phases = make_phases(config, comm.size(), hosts, steps_per_epoch);
+  parts.reduction = make_reduction(config, parts.parameters->size());
+  parts.phases = make_phases(config, comm.size(), hosts, parts.reduction, steps_per_epoch);
   return parts;
 }
 

@@ -96,6 +96,13 @@ struct SyncSection {
   std::int64_t period = 4;
 };
 
+struct CompressSection {
+  std::string codec = "none";
+  double density = 0.05;
+  std::int64_t block = 256;
+  bool error_feedback = true;
+};
+
 struct DdpSection {
   bool find_unused_parameters = false;
 };
@@ -123,6 +130,7 @@ struct Config {
   PrecisionSection precision;
   CommSection comm;
   SyncSection sync;
+  CompressSection compress;
   DdpSection ddp;
   CheckpointSection checkpoint;
   std::vector<PhaseEntry> phases;

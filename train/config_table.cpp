@@ -74,6 +74,11 @@ Rule fraction_below_one() {
           [](const ConfigValue& value) { return as_number(value) >= 0 && as_number(value) < 1; }};
 }
 
+Rule share() {
+  return {"greater than 0, at most 1",
+          [](const ConfigValue& value) { return as_number(value) > 0 && as_number(value) <= 1; }};
+}
+
 Rule one_of(std::vector<std::string> names) {
   std::string wanted = fmt::format("one of {}", fmt::join(names, ", "));
   return {std::move(wanted), [names = std::move(names)](const ConfigValue& value) {
@@ -263,6 +268,19 @@ void add_sync(std::vector<ConfigKey>& keys) {
   sync.add("period", &SyncSection::period, at_least(1), "steps from one average to the next");
 }
 
+void add_compress(std::vector<ConfigKey>& keys) {
+  Section compress(keys, "compress", &Config::compress);
+  compress.add("codec", &CompressSection::codec,
+               one_of({"none", "bf16", "int8", "int4", "topk", "topk_int8", "topk_int4"}),
+               "how gradients are made smaller on the wire");
+  compress.add("density", &CompressSection::density, share(),
+               "share of the elements that topk codecs send exactly");
+  compress.add("block", &CompressSection::block, from_to(1, 1 << 20),
+               "elements that share one step of int8 and int4");
+  compress.add("error_feedback", &CompressSection::error_feedback, any(),
+               "what a codec did not send is added to the next gradients");
+}
+
 void add_ddp(std::vector<ConfigKey>& keys) {
   Section ddp(keys, "ddp", &Config::ddp);
   ddp.add("find_unused_parameters", &DdpSection::find_unused_parameters, any(),
@@ -292,6 +310,7 @@ const std::vector<ConfigKey>& config_keys() {
     add_precision(all);
     add_comm(all);
     add_sync(all);
+    add_compress(all);
     add_ddp(all);
     add_checkpoint(all);
     return all;

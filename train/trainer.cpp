@@ -62,7 +62,8 @@ RunEnd Trainer::run() {
     const double started = seconds_now(), waited = parts_.comm.traffic().total().wait_seconds;
     Phase& phase = parts_.phases->at(progress_.step);  // which wires, which rule
     enter(phase);
-    const SyncRound round{parts_.comm, *phase.topology, limits_.seed, progress_.step};
+    const SyncRound round{parts_.comm, *phase.topology, limits_.seed, progress_.step,
+                          parts_.scaler->scale()};
     const double lr = parts_.schedule->at(progress_.step);
 
     StepTotals own = fill_gradients(round);  // batch -> logits -> loss -> tape backward
@@ -71,8 +72,10 @@ RunEnd Trainer::run() {
     const SyncOutcome sync = phase.sync->after_backward(*parts_.parameters, own, round);
     Outcome outcome;  // gradients have met the other ranks
     if (sync.update == Update::due) {
-      outcome = update(sync.summed, lr);                    // clip, then optimizer
-      phase.sync->after_update(*parts_.parameters, round);  // weights meet the other ranks
+      outcome = update(sync.summed, lr);  // clip, then optimizer
+      // Weights meet the other ranks, where the rule says so.
+      phase.sync->after_update(*parts_.parameters, round,
+                               outcome.updated ? StepEnd::updated : StepEnd::skipped);
     }
     const StepTotals& totals = sync.global;
     if (const std::string news = unused_.compare(*parts_.parameters, parts_.comm); !news.empty())
@@ -229,6 +232,8 @@ void Trainer::save() {
       if (all.rank == 0) prepare_checkpoint(folder, progress_.step);
     });
     write_together([&] { save_rank_state(folder, progress_.step, all); });
+  }
+  if (apart()) {
     // The model for everyone to use is the mean of the replicas.
     const Tensor own = empty_like(all.parameters.values());
     copy(own, all.parameters.values());
@@ -273,10 +278,12 @@ CheckpointContent Trainer::content() {
             parts_.optimizer->archive(archive);
             parts_.scaler->archive(archive);
             parts_.phases->archive(archive);
+            parts_.reduction->archive(archive);
           },
           parts_.comm.rank(),
           parts_.comm.size(),
-          apart() ? CheckpointContent::Replicas::own : CheckpointContent::Replicas::shared};
+          apart() || parts_.reduction->keeps_state() ? CheckpointContent::Replicas::own
+                                                     : CheckpointContent::Replicas::shared};
 }
 
 void Trainer::resume(const std::string& checkpoint) {

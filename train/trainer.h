@@ -18,6 +18,7 @@
 #include "train/precision/loss_scaler.h"
 #include "train/schedule/lr_schedule.h"
 #include "train/schedule/phase_schedule.h"
+#include "train/sync/reduction.h"
 #include "train/sync/unused_parameters.h"
 
 namespace skep {
@@ -34,6 +35,7 @@ struct Parts {
   std::unique_ptr<LanguageModel> model;
   std::unique_ptr<ParameterStore> parameters;
   std::unique_ptr<Objective> objective;
+  std::shared_ptr<Reduction> reduction;  ///< of every phase that sums gradients
   std::unique_ptr<PhaseSchedule> phases;
   std::unique_ptr<Optimizer> optimizer;
   std::unique_ptr<LrSchedule> schedule;

@@ -65,6 +65,7 @@ schedule: kind warmup decay_steps cycle cycle_mult unit jitter
 precision: compute loss_scale growth_interval min_scale
 comm: topology cluster_size reduction exact_scale wire bucket_mb overlap hash_every check timeout
 sync: rule period
+compress: codec density block error_feedback
 ddp: find_unused_parameters
 checkpoint: every keep dir)");
 }

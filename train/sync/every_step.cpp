@@ -10,7 +10,7 @@ namespace {
 
 class EveryStep final : public GradientSync {
  public:
-  EveryStep(std::unique_ptr<Reduction> reduction, const BucketedSettings& settings)
+  EveryStep(std::shared_ptr<Reduction> reduction, const BucketedSettings& settings)
       : sum_(std::move(reduction), settings) {}
   std::string name() const override { return "every_step"; }
 
@@ -33,13 +33,15 @@ class EveryStep final : public GradientSync {
     return {Update::due, all, all};
   }
 
+  void after_update(ParameterStore&, const SyncRound&, StepEnd end) override { sum_.settle(end); }
+
  private:
   BucketedSum sum_;
 };
 
 }  // namespace
 
-std::unique_ptr<GradientSync> make_every_step(std::unique_ptr<Reduction> reduction,
+std::unique_ptr<GradientSync> make_every_step(std::shared_ptr<Reduction> reduction,
                                               const BucketedSettings& settings) {
   return std::make_unique<EveryStep>(std::move(reduction), settings);
 }
