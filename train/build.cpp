@@ -98,7 +98,7 @@ Parts build_parts(const Config& config, Communicator& comm) {
   parts.model = make_model(model);
   parts.parameters = std::make_unique<ParameterStore>(*parts.model, config.run.seed, DType::f32,
                                                       compute_dtype(config.precision));
-  parts.objective = make_next_token();
+  parts.objective = make_next_token(config.loss.z_weight);
   parts.sync = make_every_step();
   parts.optimizer = make_optimizer(config.optim, parts.parameters->values());
   parts.schedule = make_schedule(config);

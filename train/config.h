@@ -70,6 +70,10 @@ struct CommSection {
   std::int64_t hash_every = 100;
 };
 
+struct LossSection {
+  double z_weight = 0;
+};
+
 struct CheckpointSection {
   std::int64_t every = 0;
   std::int64_t keep = 3;
@@ -85,6 +89,7 @@ struct Config {
   ScheduleSection schedule;
   PrecisionSection precision;
   CommSection comm;
+  LossSection loss;
   CheckpointSection checkpoint;
 };
 

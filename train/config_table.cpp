@@ -193,6 +193,12 @@ void add_comm(std::vector<ConfigKey>& keys) {
            "steps between checks that all ranks hold the same parameters; 0: never");
 }
 
+void add_loss(std::vector<ConfigKey>& keys) {
+  Section loss(keys, "loss", &Config::loss);
+  loss.add("z_weight", &LossSection::z_weight, at_least(0),
+           "weight of the squared log-sum-exp of a token's logits in the training loss (z-loss)");
+}
+
 void add_checkpoint(std::vector<ConfigKey>& keys) {
   Section checkpoint(keys, "checkpoint", &Config::checkpoint);
   checkpoint.add("every", &CheckpointSection::every, at_least(0),
@@ -215,6 +221,7 @@ const std::vector<ConfigKey>& config_keys() {
     add_schedule(all);
     add_precision(all);
     add_comm(all);
+    add_loss(all);
     add_checkpoint(all);
     return all;
   }();

@@ -62,8 +62,8 @@ TEST_CASE("config: the keys of the contract exist, and no others") {
             "batch.micro_batch", "optim.kind",        "optim.lr",         "optim.min_lr",
             "optim.beta1",       "optim.beta2",       "optim.eps",        "optim.weight_decay",
             "optim.max_norm",    "schedule.kind",     "schedule.warmup",  "schedule.decay_steps",
-            "precision.compute", "comm.topology",     "comm.hash_every",  "checkpoint.every",
-            "checkpoint.keep",   "checkpoint.dir"});
+            "precision.compute", "comm.topology",     "comm.hash_every",  "loss.z_weight",
+            "checkpoint.every",  "checkpoint.keep",   "checkpoint.dir"});
 }
 
 TEST_CASE("config: every default passes its own rule") {
