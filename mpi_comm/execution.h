@@ -3,10 +3,12 @@
 // listed order (so results do not depend on timing), and goes on to the next round. Never blocks.
 // The object is reused: its scratch memory grows to the largest round seen and then stays.
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "mpi_comm/combine.h"
 #include "mpi_comm/plan.h"
+#include "mpi_comm/plan_buffer.h"
 #include "mpi_comm/traffic.h"
 #include "mpi_comm/transport.h"
 
@@ -15,12 +17,16 @@ namespace skep {
 class Execution {
  public:
   /// `max_chunk` elements at most in one message; the same on all ranks.
-  void begin(Plan plan, WireSpan data, Combine how, int tag, std::size_t max_chunk,
+  void begin(Plan plan, const PlanBuffer& buffer, Combine how, int tag, std::size_t max_chunk,
              TrafficCounts& counts);
   /// Goes as far as it can; true when anything moved.
   bool advance(Transport& transport);
   bool done() const { return round_ == plan_.rounds.size(); }
+  std::size_t round() const { return round_; }  ///< rounds finished
   TrafficCounts& counts() { return *counts_; }
+  /// Its place among all collectives of this rank.
+  std::uint64_t sequence() const { return sequence_; }
+  void set_sequence(std::uint64_t sequence) { sequence_ = sequence; }
 
  private:
   struct Arrival {
@@ -32,9 +38,10 @@ class Execution {
   bool collect(Transport& transport);
 
   Plan plan_;
-  WireSpan data_{nullptr, 0, WireType::u8};
+  PlanBuffer buffer_{WireSpan{nullptr, 0, WireType::u8}};
   Combine how_ = Combine::sum;
   int tag_ = 0;
+  std::uint64_t sequence_ = 0;
   std::size_t max_chunk_ = 0;
   TrafficCounts* counts_ = nullptr;
 
