@@ -141,7 +141,7 @@ Parts build_parts(const Config& config, Communicator& comm, const std::vector<in
   parts.model = make_model(model);
   parts.parameters = std::make_unique<ParameterStore>(*parts.model, config.run.seed, DType::f32,
                                                       compute_dtype(config.precision));
-  parts.objective = make_next_token();
+  parts.objective = make_next_token(config.loss.z_weight);
   parts.optimizer = make_optimizer(config.optim, parts.parameters->values());
   parts.scaler = std::make_unique<LossScaler>(scaler_settings(config, split));
   add_data(parts, config, std::move(corpus), split);

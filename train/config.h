@@ -103,6 +103,10 @@ struct CompressSection {
   bool error_feedback = true;
 };
 
+struct LossSection {
+  double z_weight = 0;
+};
+
 struct DdpSection {
   bool find_unused_parameters = false;
 };
@@ -131,6 +135,7 @@ struct Config {
   CommSection comm;
   SyncSection sync;
   CompressSection compress;
+  LossSection loss;
   DdpSection ddp;
   CheckpointSection checkpoint;
   std::vector<PhaseEntry> phases;

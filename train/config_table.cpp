@@ -281,6 +281,12 @@ void add_compress(std::vector<ConfigKey>& keys) {
                "what a codec did not send is added to the next gradients");
 }
 
+void add_loss(std::vector<ConfigKey>& keys) {
+  Section loss(keys, "loss", &Config::loss);
+  loss.add("z_weight", &LossSection::z_weight, at_least(0),
+           "weight of the squared log-sum-exp of a token's logits in the training loss (z-loss)");
+}
+
 void add_ddp(std::vector<ConfigKey>& keys) {
   Section ddp(keys, "ddp", &Config::ddp);
   ddp.add("find_unused_parameters", &DdpSection::find_unused_parameters, any(),
@@ -311,6 +317,7 @@ const std::vector<ConfigKey>& config_keys() {
     add_comm(all);
     add_sync(all);
     add_compress(all);
+    add_loss(all);
     add_ddp(all);
     add_checkpoint(all);
     return all;

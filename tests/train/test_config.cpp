@@ -66,6 +66,7 @@ precision: compute loss_scale growth_interval min_scale
 comm: topology cluster_size reduction exact_scale wire bucket_mb overlap hash_every check timeout
 sync: rule period
 compress: codec density block error_feedback
+loss: z_weight
 ddp: find_unused_parameters
 checkpoint: every keep dir)");
 }
