@@ -23,8 +23,9 @@ struct Pass {
   KvCache* cache = nullptr;        ///< generation: keys and values of earlier positions
 };
 
-/// Looks at what flows through modules. Either function may be empty.
+/// Looks at what flows through modules. Each function may be empty.
 struct Probe {
+  std::function<void(const std::string& path)> enter;  ///< before the module computes
   std::function<void(const std::string& path, const Tensor& in, const Tensor& out)> forward;
   std::function<void(const std::string& path, const Tensor& grad_out)> backward;
 };

@@ -1,5 +1,6 @@
 #pragma once
 // From names to parts: the only place where a configuration's words choose code.
+#include "mpi_comm/watchdog.h"
 #include "train/config.h"
 #include "train/trainer.h"
 
@@ -18,5 +19,9 @@ Limits build_limits(const Config& config);
 /// Console on rank 0 (as run.progress says), metrics.jsonl on rank 0, a log on every rank. `first`:
 /// the step the run starts from.
 void add_observers(Parts& parts, const Config& config, std::int64_t first);
+
+/// Watches this rank from now on, as comm.timeout says; null for a single rank or a timeout of 0.
+/// The run's folder exists.
+std::unique_ptr<Watchdog> build_watchdog(const Config& config, Communicator& comm);
 
 }  // namespace skep

@@ -65,10 +65,17 @@ struct ScheduleSection {
   std::string kind = "constant";
   std::int64_t warmup = 0;
   std::int64_t decay_steps = 0;
+  double cycle = 0;
+  double cycle_mult = 1;
+  std::string unit = "steps";
+  double jitter = 0;
 };
 
 struct PrecisionSection {
   std::string compute = "fp32";
+  std::string loss_scale = "dynamic";
+  std::int64_t growth_interval = 2000;
+  double min_scale = 1;
 };
 
 struct CommSection {
@@ -80,6 +87,8 @@ struct CommSection {
   double bucket_mb = 25;
   bool overlap = true;
   std::int64_t hash_every = 100;
+  std::string check = "basic";
+  double timeout = 300;
 };
 
 struct SyncSection {

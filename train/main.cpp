@@ -84,6 +84,7 @@ void train(const ParsedCommand& command, const Environment& environment,
       prepare_run_folder(config, trainer->first_step(), environment, command_line);
   });
   together([&] { add_observers(*parts, config, trainer->first_step()); });
+  std::unique_ptr<Watchdog> watchdog = build_watchdog(config, comm);
   notes.insert(notes.begin(), describe_run(config, *parts, ranks));
   if (const std::string crowding = find_crowding(group_by_host(ranks)); !crowding.empty())
     notes.push_back("warning: " + crowding);
@@ -95,6 +96,7 @@ void train(const ParsedCommand& command, const Environment& environment,
   const RunEnd end = run_and_tell_speed(*trainer, *parts, compute_dtype(config.precision));
   if (end == RunEnd::finished) return;
   parts->observers.clear();  // a progress bar ends its line
+  watchdog.reset();
   leave_together(
       exit_after_signal,
       fmt::format("stopped on a signal after a checkpoint; go on with --run.resume auto"));

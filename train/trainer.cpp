@@ -27,6 +27,19 @@ double seconds_now() {
 
 bool due(std::int64_t step, std::int64_t every) { return every > 0 && step % every == 0; }
 
+// Tells the flight recorder which module is computing.
+std::shared_ptr<const Probe> make_narrator(Communicator& comm) {
+  auto probe = std::make_shared<Probe>();
+  const auto name = [](const std::string& path) -> std::string_view {
+    return path.empty() ? "the model" : std::string_view(path);
+  };
+  probe->enter = [=, &comm](const std::string& path) { comm.doing("forward of ", name(path)); };
+  probe->backward = [=, &comm](const std::string& path, const Tensor&) {
+    comm.doing("backward of ", name(path));
+  };
+  return probe;
+}
+
 }  // namespace
 
 Trainer::Trainer(Parts& parts, const Limits& limits)
@@ -39,6 +52,7 @@ Trainer::Trainer(Parts& parts, const Limits& limits)
   progress_.data_hash = static_cast<std::int64_t>(parts.train_data->hash());
   progress_.tokenizer_hash =
       parts.tokenizer ? static_cast<std::int64_t>(parts.tokenizer->hash()) : 0;
+  parts.model->attach(make_narrator(parts.comm));
 }
 
 RunEnd Trainer::run() {
@@ -53,6 +67,7 @@ RunEnd Trainer::run() {
 
     StepTotals own = fill_gradients(round);  // batch -> logits -> loss -> tape backward
     own.stop_requests = limits_.stop_signal() != 0 ? 1 : 0;
+    parts_.comm.doing("the gradients' sync");
     const SyncOutcome sync = phase.sync->after_backward(*parts_.parameters, own, round);
     Outcome outcome;  // gradients have met the other ranks
     if (sync.update == Update::due) {
@@ -87,6 +102,7 @@ StepTotals Trainer::fill_gradients(const SyncRound& round) {
   StepTotals totals;
   parts_.parameters->clear_gradients();
   for (std::int64_t i = 0; i < parts_.loader->split().accumulation; ++i) {
+    parts_.comm.doing("loading data");
     const Batch batch = parts_.loader->micro_batch(progress_.position, i);
     Pass pass{Pass::Mode::train, derive_key(limits_.seed, "dropout")};
     pass.first_sample = static_cast<std::uint64_t>(batch.samples.front());
@@ -94,7 +110,9 @@ StepTotals Trainer::fill_gradients(const SyncRound& round) {
     const Tensor loss = parts_.objective->loss(*parts_.model, batch, pass);
     phase_->sync->before_backward(*parts_.parameters, round,
                                   {i, parts_.loader->split().accumulation});
-    tape.backward(loss);  // writes into parameters->grads(); what is complete may travel already
+    parts_.comm.doing("backward of the loss");
+    // Writes into parameters->grads(); what is complete may travel already.
+    tape.backward(loss, parts_.scaler->scale());
     totals.loss_sum += loss.item();
     totals.tokens += static_cast<double>(batch.valid_targets);
   }
@@ -109,7 +127,7 @@ void Trainer::enter(Phase& phase) {
   phase_ = &phase;
   say(fmt::format("step {}: phase {}", progress_.step + 1, phase.name));
   if (!were_apart || apart()) return;
-  const double before = rejoin(*parts_.parameters, *parts_.optimizer, parts_.comm);
+  const double before = rejoin(*parts_.parameters, *parts_.optimizer, *parts_.scaler, parts_.comm);
   check_replicas();
   say(fmt::format("step {}: the ranks are one again: consensus distance {:.3g} before, 0 after",
                   progress_.step + 1, before));
@@ -122,9 +140,16 @@ Trainer::Outcome Trainer::update(const StepTotals& summed, double lr) {
     return {};
   }
   ParameterStore& store = *parts_.parameters;
-  const Clip clip = clip_by_norm(store.grads(), summed.tokens, limits_.max_norm);
+  parts_.comm.doing("the optimizer's update");
+  const Clip clip =
+      clip_by_norm(store.grads(), summed.tokens * parts_.scaler->scale(), limits_.max_norm);
+  const double scale = parts_.scaler->scale();
+  parts_.scaler->look(clip.finite);
   if (!clip.finite) {
-    say(fmt::format("step {}: the gradient is not finite; no update", progress_.step + 1));
+    say(fmt::format("step {}: the gradient is not finite; no update{}", progress_.step + 1,
+                    parts_.scaler->handles_overflow()
+                        ? fmt::format(", loss scale {:g} after {:g}", parts_.scaler->scale(), scale)
+                        : ""));
     return {clip.norm, false};
   }
   parts_.optimizer->update(store.values(), store.grads(), store.decay_ranges(), lr, clip.factor);
@@ -150,15 +175,18 @@ void Trainer::report(const StepTotals& totals, const Outcome& outcome, double lr
   r.bytes_sent = parts_.comm.traffic().total().bytes_sent;
   r.topology = phase_->topology->name();
   r.sync = phase_->sync->name();
+  r.scale = parts_.scaler->scale();
   r.skipped = !outcome.updated;
   r.rss_bytes = resident_bytes();
+  parts_.comm.doing("reporting the step");
   for (auto& observer : parts_.observers) observer->on_step(r);
 }
 
 // A step without a finite gradient now and then is noise; many in a row is a run that has diverged.
 // Every rank has the same gradients, so every rank decides the same.
 void Trainer::stop_if_hopeless(const Outcome& outcome, const StepTotals& totals) {
-  skipped_in_a_row_ = outcome.updated || totals.tokens == 0 ? 0 : skipped_in_a_row_ + 1;
+  const bool harmless = totals.tokens == 0 || parts_.scaler->handles_overflow();
+  skipped_in_a_row_ = outcome.updated || harmless ? 0 : skipped_in_a_row_ + 1;
   if (skipped_in_a_row_ >= most_skips_in_a_row)
     fail(ErrorKind::non_finite,
          "the gradient was not finite in {} steps in a row, the last of them step {}: {}",
@@ -176,6 +204,7 @@ void Trainer::between_steps() {
 
 void Trainer::validate() {
   if (!parts_.validation) return;
+  parts_.comm.doing("validation");
   const StepTotals totals =
       evaluate(*parts_.model, *parts_.objective, *parts_.validation, parts_.comm);
   const double loss = totals.loss_sum / totals.tokens;
@@ -192,6 +221,7 @@ std::string Trainer::advice() const {
 }
 
 void Trainer::save() {
+  parts_.comm.doing("saving a checkpoint");
   const std::string& folder = limits_.checkpoint_folder;
   const CheckpointContent all = content();
   if (all.replicas == CheckpointContent::Replicas::own) {
@@ -241,6 +271,7 @@ CheckpointContent Trainer::content() {
           [this](Archive& archive) {
             progress_.archive(archive);
             parts_.optimizer->archive(archive);
+            parts_.scaler->archive(archive);
             parts_.phases->archive(archive);
           },
           parts_.comm.rank(),
@@ -273,6 +304,7 @@ void Trainer::compare_replicas() {
 }
 
 void Trainer::check_replicas() {
+  parts_.comm.doing("comparing parameters");
   const Tensor& values = parts_.parameters->values();
   const auto bytes = std::span(static_cast<const std::byte*>(values.raw()), values.bytes());
   const std::vector<int> different = parts_.comm.all_equal(hash_bytes(bytes));
