@@ -37,7 +37,7 @@ TEST_CASE("thread communicator: tiny buffers, every collective", "[thread]") {
 }
 
 TEST_CASE("thread communicator: a million elements and three", "[thread]") {
-  CHECK(on_all_ranks(5, check_large) == Wrong{});
+  CHECK(on_all_ranks(3, check_large) == Wrong{});
 }
 
 TEST_CASE("thread communicator: clusters are the same on all ranks", "[thread]") {
