@@ -37,7 +37,7 @@ TEST_CASE("thread communicator: tiny buffers, every collective", "[thread]") {
 }
 
 TEST_CASE("thread communicator: a million elements and three", "[thread]") {
-  for (const int ranks : {4, 5}) CHECK(on_all_ranks(ranks, check_large) == Wrong{});
+  CHECK(on_all_ranks(3, check_large) == Wrong{});
 }
 
 TEST_CASE("thread communicator: clusters are the same on all ranks", "[thread]") {
