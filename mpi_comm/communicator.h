@@ -1,7 +1,8 @@
 #pragma once
 // Collectives among all ranks of a run. A call goes: topology → plan → executor → transport; which
 // transport (MPI, or threads in one process) is the derived class's only business.
-// Collective calls: every rank makes the same calls in the same order with fitting arguments.
+// Collective calls: every rank makes the same calls in the same order with fitting arguments, also
+// where it is alone in its group.
 // Errors: CommError; CommFailure::bug for arguments that do not fit, lost_rank when the wire fails.
 #include <cstddef>
 #include <cstdint>

@@ -37,14 +37,22 @@ std::unique_ptr<Observer> make_progress(const RunSection& run, std::int64_t firs
   return make_progress_bar(first, run.steps, {columns, print});
 }
 
-std::unique_ptr<LrSchedule> make_schedule(const Config& config) {
-  const std::string& kind = config.schedule.kind;
-  if (kind == "constant")
-    return std::make_unique<ConstantLr>(config.optim.lr, config.schedule.warmup);
-  if (kind == "cosine")
-    return std::make_unique<CosineLr>(config.optim.lr, config.optim.min_lr, config.schedule.warmup,
-                                      decay_steps(config));
-  fail(ErrorKind::usage, "schedule.kind \"{}\" is not known", kind);
+std::unique_ptr<LrSchedule> make_schedule(const Config& config, double steps_per_epoch) {
+  const ScheduleSection& s = config.schedule;
+  const double unit = s.unit == "epochs" ? steps_per_epoch : 1;
+  ScheduleSettings settings;
+  settings.peak = {config.optim.lr, s.jitter, static_cast<std::uint64_t>(config.run.seed)};
+  settings.min_lr = config.optim.min_lr;
+  settings.warmup = s.warmup;
+  settings.decay_steps = decay_steps(config);
+  settings.cycle = s.cycle > 0 ? std::max<std::int64_t>(1, std::llround(s.cycle * unit)) : 0;
+  settings.cycle_mult = s.cycle_mult;
+  if (s.kind == "constant") return make_constant_lr(settings);
+  if (s.kind == "cosine") return make_cosine_lr(settings);
+  if (s.kind == "wsd") return make_wsd_lr(settings);
+  if (s.kind == "step") return make_step_lr(settings);
+  if (s.kind == "warm_restarts") return make_warm_restarts_lr(settings);
+  fail(ErrorKind::usage, "schedule.kind \"{}\" is not known", s.kind);
 }
 
 std::unique_ptr<Reduction> make_reduction(const CommSection& comm) {
@@ -89,9 +97,7 @@ std::int64_t end_of(const PhaseEntry& entry, double steps_per_epoch) {
 }
 
 std::unique_ptr<PhaseSchedule> make_phases(const Config& config, int ranks,
-                                           const std::vector<int>& hosts, std::int64_t windows) {
-  const double steps_per_epoch =
-      static_cast<double>(windows) / static_cast<double>(config.batch.global_batch);
+                                           const std::vector<int>& hosts, double steps_per_epoch) {
   std::vector<Phase> phases;
   for (const PhaseEntry& entry : config.phases) {
     phases.push_back(make_phase(during_phase(config, entry), ranks, hosts));
@@ -101,6 +107,24 @@ std::unique_ptr<PhaseSchedule> make_phases(const Config& config, int ranks,
   if (phases.empty() || phases.back().until_step < std::numeric_limits<std::int64_t>::max())
     phases.push_back(make_phase(config, ranks, hosts));
   return std::make_unique<PhaseSchedule>(std::move(phases));
+}
+
+/// A scale has its usual meaning, that of a mean loss: our losses are sums, so it is divided by the
+/// tokens of a micro-batch, rounded up to a power of two to keep it one.
+LossScaler::Settings scaler_settings(const Config& config, const BatchSplit& split) {
+  const PrecisionSection& p = config.precision;
+  const auto tokens = static_cast<double>(split.micro_batch * config.model.context);
+  const double unit = std::exp2(std::ceil(std::log2(tokens)));
+  LossScaler::Settings settings;
+  settings.growth_interval = p.growth_interval;
+  settings.min_scale = p.min_scale / unit;
+  if (p.loss_scale != "dynamic") {
+    settings.scale = std::stod(p.loss_scale) / unit;
+  } else if (p.compute == "fp16") {
+    settings.kind = LossScaler::Kind::dynamic;
+    settings.scale = std::max(65536.0, p.min_scale) / unit;
+  }
+  return settings;
 }
 
 void add_data(Parts& parts, const Config& config, Corpus&& corpus, const BatchSplit& split) {
@@ -121,6 +145,7 @@ void add_data(Parts& parts, const Config& config, Corpus&& corpus, const BatchSp
 DType compute_dtype(const PrecisionSection& precision) {
   if (precision.compute == "fp32") return DType::f32;
   if (precision.compute == "bf16") return DType::bf16;
+  if (precision.compute == "fp16") return DType::f16;
   fail(ErrorKind::usage, "precision.compute \"{}\" is not known", precision.compute);
 }
 
@@ -173,9 +198,12 @@ Parts build_parts(const Config& config, Communicator& comm, const std::vector<in
                                                       compute_dtype(config.precision));
   parts.objective = make_next_token();
   parts.optimizer = make_optimizer(config.optim, parts.parameters->values());
-  parts.schedule = make_schedule(config);
+  parts.scaler = std::make_unique<LossScaler>(scaler_settings(config, split));
   add_data(parts, config, std::move(corpus), split);
-  parts.phases = make_phases(config, comm.size(), hosts, parts.loader->order().windows);
+  const double steps_per_epoch = static_cast<double>(parts.loader->order().windows) /
+                                 static_cast<double>(config.batch.global_batch);
+  parts.schedule = make_schedule(config, steps_per_epoch);
+  parts.phases = make_phases(config, comm.size(), hosts, steps_per_epoch);
   return parts;
 }
 

@@ -65,10 +65,17 @@ struct ScheduleSection {
   std::string kind = "constant";
   std::int64_t warmup = 0;
   std::int64_t decay_steps = 0;
+  double cycle = 0;
+  double cycle_mult = 1;
+  std::string unit = "steps";
+  double jitter = 0;
 };
 
 struct PrecisionSection {
   std::string compute = "fp32";
+  std::string loss_scale = "dynamic";
+  std::int64_t growth_interval = 2000;
+  double min_scale = 1;
 };
 
 struct CommSection {

@@ -27,6 +27,10 @@ void check_schedule(const Config& config) {
   if (config.schedule.kind != "constant" && config.optim.min_lr > config.optim.lr)
     fail(ErrorKind::usage, "optim.min_lr {} is larger than optim.lr {}: a decay would rise",
          config.optim.min_lr, config.optim.lr);
+  const std::string& kind = config.schedule.kind;
+  if ((kind == "warm_restarts" || kind == "step" || kind == "wsd") && config.schedule.cycle == 0)
+    fail(ErrorKind::usage, "schedule.kind {} needs a schedule.cycle greater than 0, in {}", kind,
+         config.schedule.unit);
 }
 
 void check_comm(const CommSection& comm) {

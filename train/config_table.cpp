@@ -4,6 +4,7 @@
 #include "mpi_comm/topology.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -50,6 +51,17 @@ Rule power_of_two() {
             int exponent = 0;
             const double number = as_number(value);
             return number >= 1 && number <= 0x1p40 && std::frexp(number, &exponent) == 0.5;
+          }};
+}
+
+Rule dynamic_or_above_zero() {
+  return {"dynamic or a number greater than 0", [](const ConfigValue& value) {
+            const std::string& text = std::get<std::string>(value);
+            double number = 0;
+            const auto [end, error] =
+                std::from_chars(text.data(), text.data() + text.size(), number);
+            return text == "dynamic" || (error == std::errc() && end == text.data() + text.size() &&
+                                         number > 0 && std::isfinite(number));
           }};
 }
 
@@ -180,18 +192,37 @@ void add_optim(std::vector<ConfigKey>& keys) {
 
 void add_schedule(std::vector<ConfigKey>& keys) {
   Section schedule(keys, "schedule", &Config::schedule);
-  schedule.add("kind", &ScheduleSection::kind, one_of({"constant", "cosine"}),
+  schedule.add("kind", &ScheduleSection::kind,
+               one_of({"constant", "cosine", "wsd", "step", "warm_restarts"}),
                "course of the learning rate after warmup");
   schedule.add("warmup", &ScheduleSection::warmup, at_least(0),
                "steps over which the learning rate rises to optim.lr");
   schedule.add("decay_steps", &ScheduleSection::decay_steps, at_least(0),
-               "step at which a decay reaches optim.min_lr; 0: run.steps");
+               "step at which cosine and wsd reach optim.min_lr; 0: run.steps");
+  schedule.add(
+      "cycle", &ScheduleSection::cycle, at_least(0),
+      "length of the first cycle of warm_restarts and step, of wsd's decay, and of one draw of "
+      "jitter; 0: none");
+  schedule.add("cycle_mult", &ScheduleSection::cycle_mult, at_least(1),
+               "each cycle is this much longer than the one before");
+  schedule.add("unit", &ScheduleSection::unit, one_of({"steps", "epochs"}),
+               "unit of schedule.cycle");
+  schedule.add("jitter", &ScheduleSection::jitter, fraction_below_one(),
+               "each cycle's highest rate is moved by up to this share, up or down");
 }
 
 void add_precision(std::vector<ConfigKey>& keys) {
   Section precision(keys, "precision", &Config::precision);
-  precision.add("compute", &PrecisionSection::compute, one_of({"fp32", "bf16"}),
+  precision.add("compute", &PrecisionSection::compute, one_of({"fp32", "bf16", "fp16"}),
                 "type of the products; weights, norms, losses and sums stay fp32");
+  precision.add(
+      "loss_scale", &PrecisionSection::loss_scale, dynamic_or_above_zero(),
+      "backward starts from this times the mean loss; dynamic: found by trying, with fp16 "
+      "only");
+  precision.add("growth_interval", &PrecisionSection::growth_interval, at_least(1),
+                "updates without overflow after which a dynamic scale doubles");
+  precision.add("min_scale", &PrecisionSection::min_scale, above_zero(),
+                "a dynamic scale that would fall below this ends the run");
 }
 
 void add_comm(std::vector<ConfigKey>& keys) {

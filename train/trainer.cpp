@@ -99,7 +99,8 @@ StepTotals Trainer::fill_gradients(const SyncRound& round) {
     phase_->sync->before_backward(*parts_.parameters, round,
                                   {i, parts_.loader->split().accumulation});
     parts_.comm.doing("backward of the loss");
-    tape.backward(loss);  // writes into parameters->grads(); what is complete may travel already
+    // Writes into parameters->grads(); what is complete may travel already.
+    tape.backward(loss, parts_.scaler->scale());
     totals.loss_sum += loss.item();
     totals.tokens += static_cast<double>(batch.valid_targets);
   }
@@ -114,7 +115,7 @@ void Trainer::enter(Phase& phase) {
   phase_ = &phase;
   say(fmt::format("step {}: phase {}", progress_.step + 1, phase.name));
   if (!were_apart || apart()) return;
-  const double before = rejoin(*parts_.parameters, *parts_.optimizer, parts_.comm);
+  const double before = rejoin(*parts_.parameters, *parts_.optimizer, *parts_.scaler, parts_.comm);
   check_replicas();
   say(fmt::format("step {}: the ranks are one again: consensus distance {:.3g} before, 0 after",
                   progress_.step + 1, before));
@@ -128,9 +129,15 @@ Trainer::Outcome Trainer::update(const StepTotals& summed, double lr) {
   }
   ParameterStore& store = *parts_.parameters;
   parts_.comm.doing("the optimizer's update");
-  const Clip clip = clip_by_norm(store.grads(), summed.tokens, limits_.max_norm);
+  const Clip clip =
+      clip_by_norm(store.grads(), summed.tokens * parts_.scaler->scale(), limits_.max_norm);
+  const double scale = parts_.scaler->scale();
+  parts_.scaler->look(clip.finite);
   if (!clip.finite) {
-    say(fmt::format("step {}: the gradient is not finite; no update", progress_.step + 1));
+    say(fmt::format("step {}: the gradient is not finite; no update{}", progress_.step + 1,
+                    parts_.scaler->handles_overflow()
+                        ? fmt::format(", loss scale {:g} after {:g}", parts_.scaler->scale(), scale)
+                        : ""));
     return {clip.norm, false};
   }
   parts_.optimizer->update(store.values(), store.grads(), store.decay_ranges(), lr, clip.factor);
@@ -156,6 +163,7 @@ void Trainer::report(const StepTotals& totals, const Outcome& outcome, double lr
   r.bytes_sent = parts_.comm.traffic().total().bytes_sent;
   r.topology = phase_->topology->name();
   r.sync = phase_->sync->name();
+  r.scale = parts_.scaler->scale();
   r.skipped = !outcome.updated;
   r.rss_bytes = resident_bytes();
   parts_.comm.doing("reporting the step");
@@ -165,7 +173,8 @@ void Trainer::report(const StepTotals& totals, const Outcome& outcome, double lr
 // A step without a finite gradient now and then is noise; many in a row is a run that has diverged.
 // Every rank has the same gradients, so every rank decides the same.
 void Trainer::stop_if_hopeless(const Outcome& outcome, const StepTotals& totals) {
-  skipped_in_a_row_ = outcome.updated || totals.tokens == 0 ? 0 : skipped_in_a_row_ + 1;
+  const bool harmless = totals.tokens == 0 || parts_.scaler->handles_overflow();
+  skipped_in_a_row_ = outcome.updated || harmless ? 0 : skipped_in_a_row_ + 1;
   if (skipped_in_a_row_ >= most_skips_in_a_row)
     fail(ErrorKind::non_finite,
          "the gradient was not finite in {} steps in a row, the last of them step {}: {}",
@@ -250,6 +259,7 @@ CheckpointContent Trainer::content() {
           [this](Archive& archive) {
             progress_.archive(archive);
             parts_.optimizer->archive(archive);
+            parts_.scaler->archive(archive);
             parts_.phases->archive(archive);
           },
           parts_.comm.rank(),

@@ -15,6 +15,7 @@
 #include "train/data/tokenizer.h"
 #include "train/loss/objective.h"
 #include "train/observe/observer.h"
+#include "train/precision/loss_scaler.h"
 #include "train/schedule/lr_schedule.h"
 #include "train/schedule/phase_schedule.h"
 #include "train/sync/unused_parameters.h"
@@ -36,6 +37,7 @@ struct Parts {
   std::unique_ptr<PhaseSchedule> phases;
   std::unique_ptr<Optimizer> optimizer;
   std::unique_ptr<LrSchedule> schedule;
+  std::unique_ptr<LossScaler> scaler;
   std::vector<std::unique_ptr<Observer>> observers;
 };
 
