@@ -13,6 +13,7 @@
 #include "train/clip.h"
 #include "train/evaluate.h"
 #include "train/hash.h"
+#include "train/observe/narrator.h"
 #include "train/observe/resources.h"
 #include "train/sync/average.h"
 
@@ -26,19 +27,6 @@ double seconds_now() {
 }
 
 bool due(std::int64_t step, std::int64_t every) { return every > 0 && step % every == 0; }
-
-// Tells the flight recorder which module is computing.
-std::shared_ptr<const Probe> make_narrator(Communicator& comm) {
-  auto probe = std::make_shared<Probe>();
-  const auto name = [](const std::string& path) -> std::string_view {
-    return path.empty() ? "the model" : std::string_view(path);
-  };
-  probe->enter = [=, &comm](const std::string& path) { comm.doing("forward of ", name(path)); };
-  probe->backward = [=, &comm](const std::string& path, const Tensor&) {
-    comm.doing("backward of ", name(path));
-  };
-  return probe;
-}
 
 }  // namespace
 

@@ -95,14 +95,15 @@ TEST_CASE("faults: a rank that does not come is named with what it did", "[mpi]"
       const Ending ending = mpirun(ranks, "sleep", check, folder);
       CAPTURE(ranks, check, ending.lines);
       CHECK(ending.exit_code == 6);
-      REQUIRE(ending.lines.size() == 2);  // the warning, then the end
+      REQUIRE(ending.lines.size() >= 2);  // the warning, then the end
       CHECK_THAT(ending.lines[0], StartsWith("rank 0 (") && Contains("at 3 s the run ends"));
-      CHECK_THAT(ending.lines[1], StartsWith("rank 0 (") && Contains("no progress for 3 s: rank"));
-      CHECK_THAT(ending.lines[1],
+      CHECK_THAT(ending.lines.back(),
+                 StartsWith("rank 0 (") && Contains("no progress for 3 s: rank"));
+      CHECK_THAT(ending.lines.back(),
                  Contains(ranks == 2   ? "rank 0 waits in all_reduce #5 (ring, "
                           : ranks == 3 ? "ranks 0,2 wait in all_reduce #5 (ring, "
                                        : "ranks 0,2,3 wait in all_reduce #5 (ring, "));
-      CHECK_THAT(ending.lines[1], Contains("; rank 1 was last in counting bees;"));
+      CHECK_THAT(ending.lines.back(), Contains("; rank 1 was last in counting bees;"));
       for (int rank = 0; rank < ranks; ++rank)
         CHECK(folder.has(fmt::format("flight.rank-{}.json", rank)));
       CHECK(ending.seconds < 15);
