@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "train/data/corpus.h"
+#include "train/explain.h"
 #include "train/observe/console.h"
 #include "train/observe/metrics_file.h"
 #include "train/observe/rank_log.h"
@@ -68,14 +69,17 @@ ModelConfig model_config(const ModelSection& section, std::int64_t known_ids, st
 
 namespace {
 
+double memory_bytes() {
+  return static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+}
+
 // Before anything is allocated: weights, gradients and two moments are four numbers a parameter.
 void check_memory(const ModelConfig& c) {
   const double width = static_cast<double>(c.width), layers = static_cast<double>(c.layers);
   const double table =
       static_cast<double>(c.padded_vocab) * (c.tied ? 1 : 2) + static_cast<double>(c.context);
   const double needed = 16 * (12 * layers * width * width + table * width);
-  const double present =
-      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  const double present = memory_bytes();
   // A block without any width still costs some kilobytes of bookkeeping.
   if (needed + 16384 * layers > present)
     fail(ErrorKind::usage,
@@ -83,6 +87,15 @@ void check_memory(const ModelConfig& c) {
          "GB: reduce "
          "model.layers, model.width or model.vocab",
          (needed + 16384 * layers) / 1e9, present / 1e9);
+}
+
+void check_step_memory(const Parts& parts) {
+  const double needed = predict_step_costs(parts).activation_bytes, present = memory_bytes();
+  if (needed > present)
+    fail(ErrorKind::usage,
+         "a micro-batch of {} sequences needs {:.1f} GB, this machine has {:.1f} GB: set "
+         "batch.micro_batch to less",
+         parts.loader->split().micro_batch, needed / 1e9, present / 1e9);
 }
 
 }  // namespace
@@ -103,6 +116,7 @@ Parts build_parts(const Config& config, Communicator& comm) {
   parts.optimizer = make_optimizer(config.optim, parts.parameters->values());
   parts.schedule = make_schedule(config);
   add_data(parts, config, std::move(corpus), split);
+  check_step_memory(parts);
   return parts;
 }
 
@@ -140,8 +154,12 @@ std::string describe_run(const Config& config, const Parts& parts, const Environ
 
 int choose_threads(const Config& config, const Environment& environment) {
   if (config.run.threads > 0) return static_cast<int>(config.run.threads);
-  if (const char* wish = std::getenv("OMP_NUM_THREADS"); wish && std::atoi(wish) > 0)
+  if (const char* wish = std::getenv("OMP_NUM_THREADS"); wish && std::atoi(wish) > 0) {
+    if (std::atoi(wish) > most_threads)
+      fail(ErrorKind::usage, "OMP_NUM_THREADS is {}; at most {} threads a rank are possible", wish,
+           most_threads);
     return std::atoi(wish);
+  }
   return std::max(1, environment.local_processors() / environment.local_size());
 }
 

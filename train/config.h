@@ -7,6 +7,9 @@
 
 namespace skep {
 
+/// Of one rank; a larger number is a slip of the pen.
+constexpr std::int64_t most_threads = 1024;
+
 struct RunSection {
   std::string dir;
   std::string name = "run";

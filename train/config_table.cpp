@@ -113,7 +113,7 @@ void add_run(std::vector<ConfigKey>& keys) {
           "checkpoint to continue from: none, auto (newest intact one of this run) or its PATH");
   run.add("progress", &RunSection::progress, one_of({"auto", "plain", "off"}),
           "console output: auto and plain print lines, off prints none");
-  run.add("threads", &RunSection::threads, from_to(0, 1024),
+  run.add("threads", &RunSection::threads, from_to(0, most_threads),
           "threads per rank; 0: the CPUs allowed to the process, shared among local ranks");
 }
 
