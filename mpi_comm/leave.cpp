@@ -33,6 +33,7 @@ constexpr int longest_stagger = 60;
 // Its own communicator: no message of the run is ever taken for one of these.
 MPI_Comm channel = MPI_COMM_NULL;
 bool abandoned = false;
+bool on_new_line = false;
 
 struct Self {
   int rank = 0, size = 1;
@@ -62,6 +63,7 @@ void print_line(int rank, std::string_view message, const std::vector<int>& also
         fmt::format(" (the same on rank{} {})", also.size() > 1 ? "s" : "", fmt::join(also, ", "));
   std::replace(line.begin(), line.end(), '\n', ' ');
   line += '\n';
+  if (on_new_line) line.insert(0, 1, '\n');
   [[maybe_unused]] const auto written = write(STDERR_FILENO, line.data(), line.size());
 }
 
@@ -132,6 +134,8 @@ class FailingRanks {
 }  // namespace
 
 void prepare_to_leave() { MPI_CHECK(MPI_Comm_dup(MPI_COMM_WORLD, &channel)); }
+
+void begin_message_on_new_line() noexcept { on_new_line = true; }
 
 void messages_abandoned() noexcept { abandoned = true; }
 

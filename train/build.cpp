@@ -3,13 +3,19 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <cmath>
 
+#include "mpi_comm/leave.h"
 #include "train/data/corpus.h"
 #include "train/explain.h"
 #include "train/observe/console.h"
 #include "train/observe/metrics_file.h"
+#include "train/observe/progress_bar.h"
 #include "train/observe/rank_log.h"
+#include "train/observe/terminal.h"
+#include "train/signals.h"
+#include "train/sync/every_step.h"
+#include "train/sync/local_sgd.h"
 
 namespace skep {
 namespace {
@@ -21,6 +27,17 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimSection& o, const Tensor& l
   fail(ErrorKind::usage, "optim.kind \"{}\" is not known", o.kind);
 }
 
+// A bar where somebody watches it, lines elsewhere; from rank 0 alone.
+std::unique_ptr<Observer> make_progress(const RunSection& run, std::int64_t first, int rank) {
+  std::shared_ptr<Terminal> terminal = find_terminal();
+  const bool bar = run.progress == "bar" || (run.progress == "auto" && terminal);
+  if (bar && rank != 0) begin_message_on_new_line();
+  if (run.progress == "off" || rank != 0) return nullptr;
+  if (!bar) return make_console(first, run.steps, run.log_every);
+  const auto columns = [terminal] { return terminal ? terminal->columns() : 80; };
+  return make_progress_bar(first, run.steps, {columns, print});
+}
+
 std::unique_ptr<LrSchedule> make_schedule(const Config& config) {
   const std::string& kind = config.schedule.kind;
   if (kind == "constant")
@@ -29,6 +46,62 @@ std::unique_ptr<LrSchedule> make_schedule(const Config& config) {
     return std::make_unique<CosineLr>(config.optim.lr, config.optim.min_lr, config.schedule.warmup,
                                       decay_steps(config));
   fail(ErrorKind::usage, "schedule.kind \"{}\" is not known", kind);
+}
+
+std::unique_ptr<Reduction> make_reduction(const CommSection& comm) {
+  if (comm.reduction == "exact") return make_exact_reduction(comm.exact_scale);
+  if (comm.wire == "bf16") return make_owner_sum(make_bf16_codec());
+  if (comm.reduction == "rank_order") return make_owner_sum(make_fp32_codec());
+  return make_fast_reduction();
+}
+
+BucketedSettings bucket_settings(const CommSection& comm) {
+  BucketedSettings settings;
+  const double elements = comm.bucket_mb * (1 << 18);  // of fp32
+  settings.sizes.elements = std::max<std::int64_t>(1, std::llround(std::min(elements, 1e15)));
+  settings.sizes.first_elements = std::min(settings.sizes.first_elements, settings.sizes.elements);
+  settings.overlap = comm.overlap ? Overlap::yes : Overlap::no;
+  return settings;
+}
+
+Phase make_phase(const Config& config, int ranks, const std::vector<int>& hosts) {
+  Phase phase;
+  phase.topology =
+      make_topology(config.comm.topology, {static_cast<int>(config.comm.cluster_size), hosts});
+  const bool everybody = phase.topology->reach(ranks) == Reach::global;
+  if (config.sync.rule == "local_sgd")
+    phase.sync = make_local_sgd(config.sync.period);
+  else if (everybody)
+    phase.sync = make_every_step(make_reduction(config.comm), bucket_settings(config.comm));
+  else
+    phase.sync = make_local_sgd(1);
+  phase.name = fmt::format("{}, {}", phase.topology->name(), phase.sync->name());
+  const std::string note = phase.topology->note(ranks);
+  if (!note.empty()) phase.name += fmt::format(" ({})", note);
+  return phase;
+}
+
+/// The first step that is not in the phase.
+std::int64_t end_of(const PhaseEntry& entry, double steps_per_epoch) {
+  if (entry.until_step > 0) return entry.until_step;
+  if (entry.until_epoch > 0)
+    return std::max<std::int64_t>(1, std::llround(std::ceil(entry.until_epoch * steps_per_epoch)));
+  return std::numeric_limits<std::int64_t>::max();
+}
+
+std::unique_ptr<PhaseSchedule> make_phases(const Config& config, int ranks,
+                                           const std::vector<int>& hosts, std::int64_t windows) {
+  const double steps_per_epoch =
+      static_cast<double>(windows) / static_cast<double>(config.batch.global_batch);
+  std::vector<Phase> phases;
+  for (const PhaseEntry& entry : config.phases) {
+    phases.push_back(make_phase(during_phase(config, entry), ranks, hosts));
+    phases.back().until_step = end_of(entry, steps_per_epoch);
+  }
+  // What no [[phase]] covers is as the other keys say.
+  if (phases.empty() || phases.back().until_step < std::numeric_limits<std::int64_t>::max())
+    phases.push_back(make_phase(config, ranks, hosts));
+  return std::make_unique<PhaseSchedule>(std::move(phases));
 }
 
 void add_data(Parts& parts, const Config& config, Corpus&& corpus, const BatchSplit& split) {
@@ -100,22 +173,21 @@ void check_step_memory(const Parts& parts) {
 
 }  // namespace
 
-Parts build_parts(const Config& config, Communicator& comm) {
+Parts build_parts(const Config& config, Communicator& comm, const std::vector<int>& hosts) {
   Parts parts(comm);
   const BatchSplit split = split_batch(config.batch, comm.size());
   Corpus corpus = load_corpus(config.data, config.model);
   parts.data_description = corpus.description;
-  parts.topology = make_topology(config.comm.topology);
   const ModelConfig model = model_config(config.model, corpus.known_ids, corpus.vocab_size);
   check_memory(model);
   parts.model = make_model(model);
   parts.parameters = std::make_unique<ParameterStore>(*parts.model, config.run.seed, DType::f32,
                                                       compute_dtype(config.precision));
   parts.objective = make_next_token();
-  parts.sync = make_every_step();
   parts.optimizer = make_optimizer(config.optim, parts.parameters->values());
   parts.schedule = make_schedule(config);
   add_data(parts, config, std::move(corpus), split);
+  parts.phases = make_phases(config, comm.size(), hosts, parts.loader->order().windows);
   check_step_memory(parts);
   return parts;
 }
@@ -130,37 +202,19 @@ Limits build_limits(const Config& config) {
   limits.checkpoint_every = config.checkpoint.every;
   limits.checkpoint_keep = config.checkpoint.keep;
   limits.checkpoint_folder = checkpoint_directory(config);
+  limits.stop_signal = stop_signal;
+  limits.unused_parameters = config.ddp.find_unused_parameters ? UnusedParameters::When::watch
+                                                               : UnusedParameters::When::refuse;
   return limits;
 }
 
 void add_observers(Parts& parts, const Config& config, std::int64_t first) {
   const std::string folder = run_directory(config);
   parts.observers.push_back(make_rank_log(folder, parts.comm.rank()));
-  if (parts.comm.rank() != 0) return;
-  parts.observers.push_back(make_metrics_file(folder + "/metrics.jsonl", first));
-  if (config.run.progress != "off")
-    parts.observers.push_back(make_console(first, config.run.steps, config.run.log_every));
-}
-
-std::string describe_run(const Config& config, const Parts& parts, const Environment& environment,
-                         int threads) {
-  return fmt::format(
-      "skep: {} ranks ({} on {}), {} threads each, topology {}\n{}\nmodel: {}: {} "
-      "parameters\nbatch: {}\nrun: {}",
-      environment.size(), environment.local_size(), environment.host(), threads,
-      parts.topology->name(), parts.data_description, to_string(parts.model->config()),
-      parts.parameters->parameter_count(), parts.loader->split().describe(), run_directory(config));
-}
-
-int choose_threads(const Config& config, const Environment& environment) {
-  if (config.run.threads > 0) return static_cast<int>(config.run.threads);
-  if (const char* wish = std::getenv("OMP_NUM_THREADS"); wish && std::atoi(wish) > 0) {
-    if (std::atoi(wish) > most_threads)
-      fail(ErrorKind::usage, "OMP_NUM_THREADS is {}; at most {} threads a rank are possible", wish,
-           most_threads);
-    return std::atoi(wish);
-  }
-  return std::max(1, environment.local_processors() / environment.local_size());
+  if (parts.comm.rank() == 0)
+    parts.observers.push_back(make_metrics_file(folder + "/metrics.jsonl", first));
+  if (auto progress = make_progress(config.run, first, parts.comm.rank()))
+    parts.observers.push_back(std::move(progress));
 }
 
 }  // namespace skep

@@ -55,6 +55,12 @@ TEST_CASE("leave: one rank fails while the others wait", "[leave]") {
   }
 }
 
+TEST_CASE("leave: below another rank's unfinished line", "[leave]") {
+  const Ending ending = mpirun(2, "mid_line");
+  REQUIRE(ending.lines.size() == 1);
+  CHECK_THAT(ending.lines[0], StartsWith("rank 1 ("));
+}
+
 TEST_CASE("leave: one rank fails while the others compute", "[leave]") {
   const Ending ending = mpirun(3, "busy");
   CHECK(ending.exit_code == 3);
