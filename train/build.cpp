@@ -8,6 +8,7 @@
 #include "mpi_comm/leave.h"
 #include "train/build_sync.h"
 #include "train/data/corpus.h"
+#include "train/explain.h"
 #include "train/observe/console.h"
 #include "train/observe/metrics_file.h"
 #include "train/observe/progress_bar.h"
@@ -111,14 +112,17 @@ ModelConfig model_config(const ModelSection& section, std::int64_t known_ids, st
 
 namespace {
 
+double memory_bytes() {
+  return static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+}
+
 // Before anything is allocated: weights, gradients and two moments are four numbers a parameter.
 void check_memory(const ModelConfig& c) {
   const double width = static_cast<double>(c.width), layers = static_cast<double>(c.layers);
   const double table =
       static_cast<double>(c.padded_vocab) * (c.tied ? 1 : 2) + static_cast<double>(c.context);
   const double needed = 16 * (12 * layers * width * width + table * width);
-  const double present =
-      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+  const double present = memory_bytes();
   // A block without any width still costs some kilobytes of bookkeeping.
   if (needed + 16384 * layers > present)
     fail(ErrorKind::usage,
@@ -126,6 +130,15 @@ void check_memory(const ModelConfig& c) {
          "GB: reduce "
          "model.layers, model.width or model.vocab",
          (needed + 16384 * layers) / 1e9, present / 1e9);
+}
+
+void check_step_memory(const Parts& parts) {
+  const double needed = predict_step_costs(parts).activation_bytes, present = memory_bytes();
+  if (needed > present)
+    fail(ErrorKind::usage,
+         "a micro-batch of {} sequences needs {:.1f} GB, this machine has {:.1f} GB: set "
+         "batch.micro_batch to less",
+         parts.loader->split().micro_batch, needed / 1e9, present / 1e9);
 }
 
 }  // namespace
@@ -150,6 +163,7 @@ Parts build_parts(const Config& config, Communicator& comm, const std::vector<in
   parts.schedule = make_schedule(config, steps_per_epoch);
   parts.reduction = make_reduction(config, parts.parameters->size());
   parts.phases = make_phases(config, comm.size(), hosts, parts.reduction, steps_per_epoch);
+  check_step_memory(parts);
   return parts;
 }
 

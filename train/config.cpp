@@ -56,10 +56,11 @@ void add_flags(CLI::App& app, Flags& flags) {
     fail(ErrorKind::usage, "unexpected argument {}; settings are written --SECTION.KEY VALUE",
          argument);
   const std::string name = argument.substr(0, argument.find('='));
+  if (name == "-np" || name == "-n")
+    fail(ErrorKind::usage, "{} is an option of mpirun: write `mpirun {} N train …`", name, name);
   const std::size_t start = name.find_first_not_of('-');
   const std::string bare = start == std::string::npos ? "" : name.substr(start);
-  fail(ErrorKind::usage, "unknown option {}; did you mean --{}?", name,
-       nearest_config_key(bare).full_name());
+  fail(ErrorKind::usage, "unknown option {}; {}", name, advise_on_key(bare, "--"));
 }
 
 /// CLI11 takes whatever follows a flag as its value, even the next flag.
@@ -72,6 +73,7 @@ void refuse_flags_as_values(const Flags& flags) {
 
 void read_config_file(Config& config, const std::string& path) {
   std::string text;
+  if (path.empty()) fail(ErrorKind::usage, "--config needs the path of a file");
   try {
     text = read_file(path);
   } catch (const Error& error) {

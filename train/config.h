@@ -10,6 +10,9 @@
 
 namespace skep {
 
+/// Of one rank; a larger number is a slip of the pen.
+constexpr std::int64_t most_threads = 1024;
+
 /// What a key may hold.
 using ConfigValue = std::variant<std::int64_t, double, bool, std::string>;
 

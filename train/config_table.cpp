@@ -139,7 +139,7 @@ void add_run(std::vector<ConfigKey>& keys) {
           "checkpoint to continue from: none, auto (newest intact one of this run) or its PATH");
   run.add("progress", &RunSection::progress, one_of({"auto", "bar", "plain", "off"}),
           "console output: a bar that is redrawn, plain lines, or none; auto: a bar on a terminal");
-  run.add("threads", &RunSection::threads, from_to(0, 1024),
+  run.add("threads", &RunSection::threads, from_to(0, most_threads),
           "threads per rank; 0: the CPUs allowed to the process, shared among local ranks");
 }
 

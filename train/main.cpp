@@ -1,12 +1,14 @@
 // train: reads the configuration, builds the parts, runs the trainer. Stages before training end
 // together: each rank does its part, then all agree that it went well, and a mistake in the input
 // is told once. During training an error on any rank ends all.
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 
 #include "engine/backends/backend.h"
 #include "engine/backends/cpu/threads.h"
+#include "engine/core/files.h"
 #include "mpi_comm/environment.h"
 #include "mpi_comm/leave.h"
 #include "mpi_comm/mpi_communicator.h"
@@ -74,6 +76,8 @@ void train(const ParsedCommand& command, const Environment& environment,
     if (checkpoint.empty()) return;
     trainer->resume(checkpoint);
     notes.push_back(fmt::format("resumed from {} at step {}", checkpoint, trainer->first_step()));
+    if (trainer->first_step() >= config.run.steps)
+      notes.push_back(fmt::format("nothing left to train: run.steps is {}", config.run.steps));
   });
   std::unique_ptr<RunLock> lock;
   together([&] {
@@ -109,7 +113,9 @@ void run(int argc, char** argv) {
   if (command.action == Action::train) {
     train(command, environment, joined(argc, argv));
   } else if (environment.rank() == 0) {
-    std::fputs(command.text.c_str(), stdout);
+    if (std::fputs(command.text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
+      fail(ErrorKind::storage, "standard output cannot be written: {}",
+           describe_write_error(errno));
   }
 }
 

@@ -10,6 +10,8 @@
 #include <set>
 #include <sstream>
 
+#include "engine/core/error.h"
+#include "train/config.h"
 #include "train/gather.h"
 
 namespace skep {
@@ -57,6 +59,9 @@ Placement find_placement(std::int64_t run_threads) {
   Placement placement{host_name(), allowed_processors(), static_cast<int>(run_threads)};
   if (const char* wish = std::getenv("OMP_NUM_THREADS"); wish != nullptr && run_threads == 0)
     placement.wished_threads = std::max(0, std::atoi(wish));
+  if (placement.wished_threads > most_threads)
+    fail(ErrorKind::usage, "OMP_NUM_THREADS is {}; a rank takes at most {}",
+         placement.wished_threads, most_threads);
   return placement;
 }
 
