@@ -34,6 +34,9 @@ class Environment {
   std::string host_;
 };
 
+/// Name and version of the MPI library: "Open MPI v4.1.4".
+std::string mpi_library();
+
 /// Reads an environment variable; null when it is not set.
 using ReadVariable = std::function<const char*(const char*)>;
 

@@ -11,6 +11,9 @@ DType compute_dtype(const PrecisionSection& precision);
 /// The model of a configuration, for a vocabulary of `known_ids` ids in `rows` rows.
 ModelConfig model_config(const ModelSection& section, std::int64_t known_ids, std::int64_t rows);
 
+/// Bytes of weights, gradients and optimizer: the least that training takes.
+double least_training_bytes(const ModelConfig& model);
+
 Parts build_parts(const Config& config, Communicator& comm);
 Limits build_limits(const Config& config);
 
