@@ -71,7 +71,7 @@ Lines check_host_threads(const HostGroup& host, const std::vector<Facts>& ranks)
   const Facts& facts = first_of(host, ranks);
   const int granted = within_quota(static_cast<std::size_t>(facts.granted_processors), facts);
   if (2 * host.threads <= granted && hosts_of(ranks).size() == 1)
-    return {{Verdict::warn, "threads", fmt::format("{}, which has {}", have, granted),
+    return {{Verdict::warn, "threads", fmt::format("{} where {} could run", have, granted),
              fmt::format("mpirun -np {} ...", granted)}};
   return {{Verdict::ok, "threads", have, ""}};
 }
