@@ -59,13 +59,25 @@ std::string describe_memory(const Config& config, const Parts& parts) {
                      megabytes(activations));
 }
 
+/// "ring, every_step", or each phase with the step it ends at.
+std::string describe_phases(const PhaseSchedule& phases, std::int64_t steps) {
+  std::string text;
+  for (const Phase& phase : phases.all()) {
+    text += (text.empty() ? "" : "; ") + phase.name;
+    if (phase.until_step >= steps) break;
+    text += fmt::format(" until step {}", phase.until_step);
+  }
+  return text;
+}
+
 }  // namespace
 
 std::string describe_run(const Config& config, const Parts& parts,
                          const std::vector<Placement>& ranks) {
   const std::vector<std::string> rows{
-      row("ranks", fmt::format("{}, {}, topology {}", describe_hosts(group_by_host(ranks)),
-                               describe_threads(ranks), parts.topology->name())),
+      row("ranks",
+          fmt::format("{}, {}", describe_hosts(group_by_host(ranks)), describe_threads(ranks))),
+      row("wires", describe_phases(*parts.phases, config.run.steps)),
       row("device", fmt::format("cpu, products by {} in {}", cpu::has_onednn() ? "oneDNN" : "Eigen",
                                 config.precision.compute)),
       row("data", parts.data_description),

@@ -14,7 +14,8 @@ ModelConfig model_config(const ModelSection& section, std::int64_t known_ids, st
 /// Bytes of weights, gradients and optimizer: the least that training takes.
 double least_training_bytes(const ModelConfig& model);
 
-Parts build_parts(const Config& config, Communicator& comm);
+/// `hosts`: the host of each rank; empty: all on one.
+Parts build_parts(const Config& config, Communicator& comm, const std::vector<int>& hosts = {});
 Limits build_limits(const Config& config);
 
 /// Console on rank 0 (as run.progress says), metrics.jsonl on rank 0, a log on every rank. `first`:

@@ -8,6 +8,7 @@
 #include "engine/backends/backend.h"
 #include "engine/backends/cpu/threads.h"
 #include "mpi_comm/environment.h"
+#include "mpi_comm/leave.h"
 #include "mpi_comm/mpi_communicator.h"
 #include "train/banner.h"
 #include "train/build.h"
@@ -17,10 +18,13 @@
 #include "train/observe/console.h"
 #include "train/observe/peak.h"
 #include "train/run_folder.h"
+#include "train/signals.h"
 #include "train/together.h"
 
 namespace skep {
 namespace {
+
+constexpr int exit_after_signal = 75;  // EX_TEMPFAIL: schedulers requeue on it
 
 std::string joined(int argc, char** argv) {
   std::string line;
@@ -41,16 +45,17 @@ std::string checkpoint_to_resume(const Config& config, std::vector<std::string>&
   return found;
 }
 
-void run_and_tell_speed(Trainer& trainer, Parts& parts, DType compute) {
+RunEnd run_and_tell_speed(Trainer& trainer, Parts& parts, DType compute) {
   using Clock = std::chrono::steady_clock;
   const double flops = backend({}).product_flops();
   const auto start = Clock::now();
-  trainer.run();
+  const RunEnd end = trainer.run();
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   const std::string speed = describe_speed(backend({}).product_flops() - flops, seconds, compute);
   for (auto& observer : parts.observers)
     observer->on_message(
         fmt::format("{} for this run, each rank {}", format_duration(seconds), speed));
+  return end;
 }
 
 void train(const ParsedCommand& command, const Environment& environment,
@@ -64,7 +69,7 @@ void train(const ParsedCommand& command, const Environment& environment,
   std::vector<std::string> notes;
   together([&] {
     validate(config, environment.size());
-    parts = std::make_unique<Parts>(build_parts(config, comm));
+    parts = std::make_unique<Parts>(build_parts(config, comm, environment.hosts()));
     trainer = std::make_unique<Trainer>(*parts, build_limits(config));
     const std::string checkpoint = checkpoint_to_resume(config, notes);
     if (checkpoint.empty()) return;
@@ -88,7 +93,12 @@ void train(const ParsedCommand& command, const Environment& environment,
   // First, so that it has spoken before a progress bar is drawn.
   if (command.explain == Explain::yes && environment.rank() == 0)
     parts->observers.insert(parts->observers.begin(), make_explainer(*parts));
-  run_and_tell_speed(*trainer, *parts, compute_dtype(config.precision));
+  const RunEnd end = run_and_tell_speed(*trainer, *parts, compute_dtype(config.precision));
+  if (end == RunEnd::finished) return;
+  parts->observers.clear();  // a progress bar ends its line
+  leave_together(
+      exit_after_signal,
+      fmt::format("stopped on a signal after a checkpoint; go on with --run.resume auto"));
 }
 
 void run(int argc, char** argv) {
@@ -112,6 +122,7 @@ int main(int argc, char** argv) {
   // A file that hits the size limit shall be a failed write with a message, not a killed process.
   std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGPIPE, SIG_IGN);  // nor a console that went away
+  skep::listen_for_stop_signals();
   try {
     skep::run(argc, argv);
     return 0;
