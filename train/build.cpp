@@ -110,26 +110,29 @@ ModelConfig model_config(const ModelSection& section, std::int64_t known_ids, st
   return c;
 }
 
+// Weights, gradients and two moments are four numbers a parameter. A block without any width still
+// costs some kilobytes of bookkeeping.
+double least_training_bytes(const ModelConfig& c) {
+  const double width = static_cast<double>(c.width), layers = static_cast<double>(c.layers);
+  const double table =
+      static_cast<double>(c.padded_vocab) * (c.tied ? 1 : 2) + static_cast<double>(c.context);
+  return 16 * (12 * layers * width * width + table * width) + 16384 * layers;
+}
+
 namespace {
 
 double memory_bytes() {
   return static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
 }
 
-// Before anything is allocated: weights, gradients and two moments are four numbers a parameter.
-void check_memory(const ModelConfig& c) {
-  const double width = static_cast<double>(c.width), layers = static_cast<double>(c.layers);
-  const double table =
-      static_cast<double>(c.padded_vocab) * (c.tied ? 1 : 2) + static_cast<double>(c.context);
-  const double needed = 16 * (12 * layers * width * width + table * width);
-  const double present = memory_bytes();
-  // A block without any width still costs some kilobytes of bookkeeping.
-  if (needed + 16384 * layers > present)
+// Before anything is allocated.
+void check_memory(const ModelConfig& model) {
+  const double needed = least_training_bytes(model), present = memory_bytes();
+  if (needed > present)
     fail(ErrorKind::usage,
          "the model needs {:.1f} GB for weights, gradients and optimizer, this machine has {:.1f} "
-         "GB: reduce "
-         "model.layers, model.width or model.vocab",
-         (needed + 16384 * layers) / 1e9, present / 1e9);
+         "GB: reduce model.layers, model.width or model.vocab",
+         needed / 1e9, present / 1e9);
 }
 
 void check_step_memory(const Parts& parts) {

@@ -12,6 +12,9 @@ DType compute_dtype(const PrecisionSection& precision);
 /// The model of a configuration, for a vocabulary of `known_ids` ids in `rows` rows.
 ModelConfig model_config(const ModelSection& section, std::int64_t known_ids, std::int64_t rows);
 
+/// Bytes of weights, gradients and optimizer: the least that training takes.
+double least_training_bytes(const ModelConfig& model);
+
 /// `hosts`: the host of each rank; empty: all on one.
 Parts build_parts(const Config& config, Communicator& comm, const std::vector<int>& hosts = {});
 Limits build_limits(const Config& config);

@@ -20,6 +20,7 @@ struct Flags {
   bool help = false;
   bool version = false;
   bool print_config = false;
+  bool doctor = false;
   bool explain = false;
   std::string file;
   CLI::Option* file_option = nullptr;
@@ -34,6 +35,8 @@ void add_flags(CLI::App& app, Flags& flags) {
   app.add_flag("--version", flags.version, "print the version");
   app.add_flag("--explain", flags.explain,
                "also tell what each parameter and the first step cost, predicted and measured");
+  app.add_flag("--doctor", flags.doctor,
+               "check this machine (also under mpirun) and tell how to mend what is wrong");
   app.add_flag("--print-config", flags.print_config, "print the effective configuration as TOML");
   flags.file_option = app.add_option("--config", flags.file, "settings; flags win over it")
                           ->type_name("FILE.toml")
@@ -117,6 +120,7 @@ ParsedCommand parse_command_line(int argc, const char* const* argv) {
   if (const auto rest = app.remaining(); !rest.empty()) refuse_argument(rest.front());
   ParsedCommand command{effective_config(flags), Action::train, "",
                         flags.explain ? Explain::yes : Explain::no};
+  if (flags.doctor) command.action = Action::doctor;
   if (flags.print_config) {
     command.action = Action::print_config;
     command.text = print_config(command.config);

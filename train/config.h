@@ -148,7 +148,7 @@ struct Config {
 Config during_phase(const Config& config, const PhaseEntry& phase);
 
 /// What the command line asks for.
-enum class Action { train, help, print_config, version };
+enum class Action { train, doctor, help, print_config, version };
 
 /// Whether training also tells what it costs (--explain).
 enum class Explain { no, yes };
@@ -156,7 +156,7 @@ enum class Explain { no, yes };
 struct ParsedCommand {
   Config config;
   Action action = Action::train;
-  std::string text;  ///< what to print when the action is not `train`
+  std::string text;  ///< what to print for help, print_config and version
   Explain explain = Explain::no;
 };
 

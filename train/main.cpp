@@ -15,6 +15,7 @@
 #include "train/banner.h"
 #include "train/build.h"
 #include "train/checkpoint/checkpointer.h"
+#include "train/doctor/doctor.h"
 #include "train/explain.h"
 #include "train/observe/console.h"
 #include "train/observe/peak.h"
@@ -112,6 +113,9 @@ void run(int argc, char** argv) {
   together([&] { command = parse_command_line(argc, argv); });
   if (command.action == Action::train) {
     train(command, environment, joined(argc, argv));
+  } else if (command.action == Action::doctor) {
+    MpiCommunicator comm(environment);
+    run_doctor(command.config, comm);
   } else if (environment.rank() == 0) {
     if (std::fputs(command.text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
       fail(ErrorKind::storage, "standard output cannot be written: {}",
