@@ -121,7 +121,8 @@ TEST_CASE("config: errors on the command line") {
       {{"--optim.rl=1"}, "unknown option --optim.rl; did you mean --optim.lr?"},
       {{"--lr", "1"}, "unknown option --lr; did you mean --optim.lr?"},
       {{"--schedule.peak", "1"},
-       "unknown option --schedule.peak; [schedule] has kind, warmup, decay_steps"},
+       "unknown option --schedule.peak; [schedule] has kind, warmup, decay_steps, "
+       "cycle, cycle_mult, unit, jitter"},
       {{"--quux", "1"}, "unknown option --quux; `train --help` lists what there is"},
       {{"-np", "4"}, "-np is an option of mpirun: write `mpirun -np N train …`"},
       {{"--run.lr", "1"}, "unknown option --run.lr; did you mean --optim.lr?"},

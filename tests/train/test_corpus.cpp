@@ -140,8 +140,8 @@ TEST_CASE("corpus: every problem is one line that names key, file and remedy") {
   CHECK(
       message({brief, "", 0.1, "byte"}) ==
       "data.train: " + brief +
-          " is too short: a window of model.context 64 needs 65 tokens, found 45; use more data or "
-          "a smaller context");
+          " is too short: a window of model.context 64 needs 65 tokens, found 45 beside the 5 for "
+          "validation; use more data or a smaller context");
   const std::string text = folder.file("text.txt", numbers(100));
   CHECK_THAT(message({text, "", 0.001, "byte"}),
              Contains("data.val_fraction: validation needs at least 2 tokens, found 1"));

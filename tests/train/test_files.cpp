@@ -75,7 +75,8 @@ TEST_CASE("files: a write that fails keeps the old file and removes the temporar
   }
   ::setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, handler);
-  CHECK(message == "cannot write " + path + ": write: File too large");
+  CHECK(message == "cannot write " + path +
+                       ": write: File too large; raise the limit on file sizes (ulimit -f)");
   CHECK(read_file(path) == "old");
   CHECK(folder.entries() == 1);
 }
