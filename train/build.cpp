@@ -73,6 +73,12 @@ LossScaler::Settings scaler_settings(const Config& config, const BatchSplit& spl
   return settings;
 }
 
+ViewSettings view_settings(const LossSection& loss, const BatchSplit& split) {
+  using Known = ViewSettings::Known;
+  return {loss.temperature, loss.ema,
+          split.accumulation > 1 ? Known::past_steps : Known::this_step};
+}
+
 void add_data(Parts& parts, const Config& config, Corpus&& corpus, const BatchSplit& split) {
   const int rank = parts.comm.rank(), ranks = parts.comm.size();
   parts.tokenizer = corpus.tokenizer;
@@ -158,6 +164,8 @@ Parts build_parts(const Config& config, Communicator& comm, const std::vector<in
   parts.parameters = std::make_unique<ParameterStore>(*parts.model, config.run.seed, DType::f32,
                                                       compute_dtype(config.precision));
   parts.objective = make_next_token(config.loss.z_weight);
+  if (config.loss.view_weighting == "adaptive")
+    parts.views = std::make_unique<ViewWeights>(view_settings(config.loss, split));
   parts.optimizer = make_optimizer(config.optim, parts.parameters->values());
   parts.scaler = std::make_unique<LossScaler>(scaler_settings(config, split));
   add_data(parts, config, std::move(corpus), split);

@@ -97,6 +97,8 @@ struct CommSection {
 struct SyncSection {
   std::string rule = "every_step";
   std::int64_t period = 4;
+  double outer_lr = 0.7;
+  double outer_momentum = 0.9;
 };
 
 struct CompressSection {
@@ -107,6 +109,9 @@ struct CompressSection {
 };
 
 struct LossSection {
+  std::string view_weighting = "uniform";
+  double temperature = 1;
+  double ema = 0;
   double z_weight = 0;
 };
 

@@ -50,8 +50,9 @@ RunEnd Trainer::run() {
     const double started = seconds_now(), waited = parts_.comm.traffic().total().wait_seconds;
     Phase& phase = parts_.phases->at(progress_.step);  // which wires, which rule
     enter(phase);
-    const SyncRound round{parts_.comm, *phase.topology, limits_.seed, progress_.step,
-                          parts_.scaler->scale()};
+    const SyncRound round{
+        parts_.comm,    *phase.topology,        limits_.seed,
+        progress_.step, parts_.scaler->scale(), progress_.step - phase.first_step};
     const double lr = parts_.schedule->at(progress_.step);
 
     StepTotals own = fill_gradients(round);  // batch -> logits -> loss -> tape backward
@@ -91,7 +92,7 @@ RunEnd Trainer::stop() {
 
 StepTotals Trainer::fill_gradients(const SyncRound& round) {
   StepTotals totals;
-  parts_.parameters->clear_gradients();
+  phase_->sync->begin_step(*parts_.parameters);
   for (std::int64_t i = 0; i < parts_.loader->split().accumulation; ++i) {
     parts_.comm.doing("loading data");
     const Batch batch = parts_.loader->micro_batch(progress_.position, i);
@@ -99,14 +100,17 @@ StepTotals Trainer::fill_gradients(const SyncRound& round) {
     pass.first_sample = static_cast<std::uint64_t>(batch.samples.front());
     Tape tape;  // records every op below
     const Tensor loss = parts_.objective->loss(*parts_.model, batch, pass);
+    const ViewLoss view{loss.item(), static_cast<double>(batch.valid_targets)};
+    const double weight = parts_.views ? parts_.views->weight(view, parts_.comm) : 1;
     phase_->sync->before_backward(*parts_.parameters, round,
                                   {i, parts_.loader->split().accumulation});
     parts_.comm.doing("backward of the loss");
     // Writes into parameters->grads(); what is complete may travel already.
-    tape.backward(loss, parts_.scaler->scale());
-    totals.loss_sum += loss.item();
-    totals.tokens += static_cast<double>(batch.valid_targets);
+    tape.backward(loss, parts_.scaler->scale() * weight);
+    totals.loss_sum += view.loss_sum;
+    totals.tokens += view.tokens;
   }
+  if (parts_.views) parts_.views->end_step({totals.loss_sum, totals.tokens}, parts_.comm);
   unused_.found(parts_.parameters->zero_unwritten(), progress_.step + 1, parts_.comm.rank());
   return totals;
 }
@@ -117,7 +121,7 @@ void Trainer::enter(Phase& phase) {
   const bool were_apart = apart();
   phase_ = &phase;
   say(fmt::format("step {}: phase {}", progress_.step + 1, phase.name));
-  if (!were_apart || apart()) return;
+  if (!were_apart || phase.sync->starts_from() == Replicas::apart) return;
   const double before = rejoin(*parts_.parameters, *parts_.optimizer, *parts_.scaler, parts_.comm);
   check_replicas();
   say(fmt::format("step {}: the ranks are one again: consensus distance {:.3g} before, 0 after",
@@ -128,7 +132,7 @@ Trainer::Outcome Trainer::update(const StepTotals& summed, double lr) {
   if (summed.tokens == 0) {
     say(fmt::format("step {}: every target of the batch is ignored; no update",
                     progress_.step + 1));
-    return {};
+    return {0, false, true};
   }
   ParameterStore& store = *parts_.parameters;
   parts_.comm.doing("the optimizer's update");
@@ -141,11 +145,11 @@ Trainer::Outcome Trainer::update(const StepTotals& summed, double lr) {
                     parts_.scaler->handles_overflow()
                         ? fmt::format(", loss scale {:g} after {:g}", parts_.scaler->scale(), scale)
                         : ""));
-    return {clip.norm, false};
+    return {clip.norm, false, true};
   }
   parts_.optimizer->update(store.values(), store.grads(), store.decay_ranges(), lr, clip.factor);
   store.commit();
-  return {clip.norm, true};
+  return {clip.norm, true, true};
 }
 
 void Trainer::report(const StepTotals& totals, const Outcome& outcome, double lr,
@@ -167,7 +171,7 @@ void Trainer::report(const StepTotals& totals, const Outcome& outcome, double lr
   r.topology = phase_->topology->name();
   r.sync = phase_->sync->name();
   r.scale = parts_.scaler->scale();
-  r.skipped = !outcome.updated;
+  r.skipped = outcome.due && !outcome.updated;
   r.rss_bytes = resident_bytes();
   parts_.comm.doing("reporting the step");
   for (auto& observer : parts_.observers) observer->on_step(r);
@@ -176,6 +180,7 @@ void Trainer::report(const StepTotals& totals, const Outcome& outcome, double lr
 // A step without a finite gradient now and then is noise; many in a row is a run that has diverged.
 // Every rank has the same gradients, so every rank decides the same.
 void Trainer::stop_if_hopeless(const Outcome& outcome, const StepTotals& totals) {
+  if (!outcome.due) return;
   const bool harmless = totals.tokens == 0 || parts_.scaler->handles_overflow();
   skipped_in_a_row_ = outcome.updated || harmless ? 0 : skipped_in_a_row_ + 1;
   if (skipped_in_a_row_ >= most_skips_in_a_row)
@@ -265,13 +270,15 @@ CheckpointContent Trainer::content() {
             progress_.archive(archive);
             parts_.optimizer->archive(archive);
             parts_.scaler->archive(archive);
-            parts_.phases->archive(archive);
+            if (parts_.views) parts_.views->archive(archive, parts_.comm.size());
+            parts_.phases->archive(archive, *parts_.parameters, progress_.step);
             parts_.reduction->archive(archive);
           },
           parts_.comm.rank(),
           parts_.comm.size(),
-          apart() || parts_.reduction->keeps_state() ? CheckpointContent::Replicas::own
-                                                     : CheckpointContent::Replicas::shared};
+          apart() || phase_->sync->keeps_state() || parts_.reduction->keeps_state()
+              ? CheckpointContent::Replicas::own
+              : CheckpointContent::Replicas::shared};
 }
 
 void Trainer::resume(const std::string& checkpoint) {

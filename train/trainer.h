@@ -13,6 +13,7 @@
 #include "train/checkpoint/checkpointer.h"
 #include "train/data/loader.h"
 #include "train/data/tokenizer.h"
+#include "train/loss/multi_view.h"
 #include "train/loss/objective.h"
 #include "train/observe/observer.h"
 #include "train/precision/loss_scaler.h"
@@ -35,6 +36,7 @@ struct Parts {
   std::unique_ptr<LanguageModel> model;
   std::unique_ptr<ParameterStore> parameters;
   std::unique_ptr<Objective> objective;
+  std::unique_ptr<ViewWeights> views;    ///< null: every rank's losses weigh the same
   std::shared_ptr<Reduction> reduction;  ///< of every phase that sums gradients
   std::unique_ptr<PhaseSchedule> phases;
   std::unique_ptr<Optimizer> optimizer;
@@ -87,6 +89,7 @@ class Trainer {
   struct Outcome {
     double norm = 0;
     bool updated = false;
+    bool due = false;
   };
   RunEnd stop();
   void enter(Phase& phase);
