@@ -75,7 +75,7 @@ class Communicator {
 
   /// Cumulative counters of this rank.
   const Traffic& traffic() const { return traffic_; }
-  /// Elements in one message, for all ranks alike. The default is just below MPI's limit of 2^31.
+  /// Elements in one message at most, for all ranks alike; see Executor::default_max_chunk.
   void set_max_chunk(std::size_t elements) { executor_.set_max_chunk(elements); }
 
  protected:

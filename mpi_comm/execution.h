@@ -1,6 +1,7 @@
 #pragma once
 // One plan being carried out on one buffer: posts a round, combines or stores what arrives in the
 // listed order (so results do not depend on timing), and goes on to the next round. Never blocks.
+// Long transfers travel in pieces: while one is combined, still in cache, the next arrives.
 // The object is reused: its scratch memory grows to the largest round seen and then stays.
 #include <cstddef>
 #include <vector>
@@ -25,11 +26,16 @@ class Execution {
 
  private:
   struct Arrival {
-    Ticket ticket;
-    WireSpan landing;  // where the message lands
-    WireSpan target;   // where it belongs: the same place unless it is to be combined
+    int peer;
+    WireSpan target;  // where the message belongs
+    Ticket ticket = -1;
   };
   void post(Transport& transport);
+  void prepare_inbox(OnArrival action);
+  /// Where a message lands: where it belongs, unless it is to be combined.
+  WireSpan landing(std::size_t arrival);
+  /// Posts receives as far as there is room.
+  void await(Transport& transport);
   bool collect(Transport& transport);
 
   Plan plan_;
@@ -41,10 +47,11 @@ class Execution {
 
   std::size_t round_ = 0;
   bool posted_ = false;
-  std::vector<std::byte> inbox_;  // arrivals of a combining round, side by side
-  std::vector<Arrival> arrivals_;
+  std::vector<Arrival> arrivals_;  // all of the round, in the order of combining
   std::vector<Ticket> departures_;
-  std::size_t arrived_ = 0, departed_ = 0;
+  std::size_t arrived_ = 0, awaited_ = 0, departed_ = 0;  // how many of them
+  std::vector<std::byte> inbox_;  // slots, where what is to be combined lands
+  std::size_t slots_ = 0, slot_bytes_ = 0;
 };
 
 }  // namespace skep

@@ -69,8 +69,8 @@ bool Executor::progress() {
 }
 
 void Executor::set_max_chunk(std::size_t elements) {
-  comm_check(elements >= 1 && elements <= default_max_chunk,
-             "max_chunk is {} elements; choose 1 to {}", elements, default_max_chunk);
+  comm_check(elements >= 1 && elements <= largest_chunk, "max_chunk is {} elements; choose 1 to {}",
+             elements, largest_chunk);
   comm_check(in_flight_.empty(), "max_chunk cannot change while {} collectives are in flight",
              in_flight_.size());
   max_chunk_ = elements;

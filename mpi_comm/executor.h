@@ -42,8 +42,10 @@ class [[nodiscard]] Pending {
 
 class Executor {
  public:
-  /// The largest message by default: MPI counts are int. A multiple of 64 keeps chunks aligned.
-  static constexpr std::size_t default_max_chunk = (std::size_t{1} << 31) - 64;
+  /// MPI counts are int. A multiple of 64 keeps chunks aligned.
+  static constexpr std::size_t largest_chunk = (std::size_t{1} << 31) - 64;
+  /// 256 KiB of fp32: a message and what it is added to fit a core's cache together.
+  static constexpr std::size_t default_max_chunk = std::size_t{1} << 16;
 
   Executor(Transport& transport, Traffic& traffic);
   Pending start(Plan plan, const PlanBuffer& buffer, Combine how);
