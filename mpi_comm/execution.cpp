@@ -29,6 +29,7 @@ void for_each_piece(const std::vector<Transfer>& transfers, std::size_t max_chun
 void Execution::begin(Plan plan, const PlanBuffer& buffer, Combine how, int tag,
                       std::size_t max_chunk, TrafficCounts& counts) {
   plan_ = std::move(plan);
+  call_.reset();
   buffer_ = buffer;
   how_ = how;
   tag_ = tag;
@@ -37,6 +38,13 @@ void Execution::begin(Plan plan, const PlanBuffer& buffer, Combine how, int tag,
   round_ = 0;
   posted_ = false;
   ++counts.collectives;
+}
+
+void Execution::begin(const LibraryCall& call, TrafficCounts& counts) {
+  Plan one_round;
+  one_round.rounds.resize(1);
+  begin(std::move(one_round), call.data, call.how, 0, 1, counts);
+  call_ = call;
 }
 
 bool Execution::advance(Transport& transport) {
@@ -63,6 +71,7 @@ void Execution::post(Transport& transport) {
   });
   prepare_inbox(round.on_arrival);
   await(transport);
+  if (call_) departures_ = transport.begin_call(*call_);
   for_each_piece(round.sends, max_chunk_, [&](int peer, std::size_t begin, std::size_t count) {
     const WireView piece = buffer_.read(begin, count);
     departures_.push_back(transport.send(peer, tag_, piece));

@@ -4,6 +4,7 @@
 // Long transfers travel in pieces: while one is combined, still in cache, the next arrives.
 // The object is reused: its scratch memory grows to the largest round seen and then stays.
 #include <cstddef>
+#include <optional>
 #include <vector>
 
 #include "mpi_comm/combine.h"
@@ -19,6 +20,8 @@ class Execution {
   /// `max_chunk` elements at most in one message; the same on all ranks.
   void begin(Plan plan, const PlanBuffer& buffer, Combine how, int tag, std::size_t max_chunk,
              TrafficCounts& counts);
+  /// A call handed to the transport as a whole, in flight like a plan.
+  void begin(const LibraryCall& call, TrafficCounts& counts);
   /// Goes as far as it can; true when anything moved.
   bool advance(Transport& transport);
   bool done() const { return round_ == plan_.rounds.size(); }
@@ -39,6 +42,7 @@ class Execution {
   bool collect(Transport& transport);
 
   Plan plan_;
+  std::optional<LibraryCall> call_;  // in the place of the plan
   PlanBuffer buffer_{WireSpan{nullptr, 0, WireType::u8}};
   Combine how_ = Combine::sum;
   int tag_ = 0;

@@ -47,6 +47,36 @@ Executor::Executor(Transport& transport, Traffic& traffic)
     : transport_(transport), traffic_(traffic) {}
 
 Pending Executor::start(Plan plan, const PlanBuffer& buffer, Combine how) {
+  Execution& execution = take();
+  const int tag = static_cast<int>(started_++ % static_cast<std::uint64_t>(transport_.tag_count()));
+  TrafficCounts& counts = traffic_.of(plan.topology);
+  execution.begin(std::move(plan), buffer, how, tag, max_chunk_, counts);
+  return set_off(execution);
+}
+
+Pending Executor::start(const LibraryCall& call) {
+  Execution& execution = take();
+  execution.begin(call, count(call));
+  return set_off(execution);
+}
+
+void Executor::run(const LibraryCall& call) {
+  for (Execution* execution : in_flight_) wait(*execution);
+  TrafficCounts& counts = count(call);
+  ++counts.collectives;
+  const Clock::time_point since = Clock::now();
+  transport_.call(call);
+  counts.wait_seconds += std::chrono::duration<double>(Clock::now() - since).count();
+}
+
+// Its messages are the library's business; the buffer's bytes are all there is to count.
+TrafficCounts& Executor::count(const LibraryCall& call) {
+  TrafficCounts& counts = traffic_.of(library_name);
+  counts.bytes_sent += call.data.size_bytes();
+  return counts;
+}
+
+Execution& Executor::take() {
   if (spare_.empty()) {
     spare_.push_back(all_.emplace_back(std::make_unique<Execution>()).get());
     in_flight_.reserve(all_.size());
@@ -54,9 +84,10 @@ Pending Executor::start(Plan plan, const PlanBuffer& buffer, Combine how) {
   Execution& execution = *spare_.back();
   spare_.pop_back();
   in_flight_.push_back(&execution);
-  const int tag = static_cast<int>(started_++ % static_cast<std::uint64_t>(transport_.tag_count()));
-  TrafficCounts& counts = traffic_.of(plan.topology);
-  execution.begin(std::move(plan), buffer, how, tag, max_chunk_, counts);
+  return execution;
+}
+
+Pending Executor::set_off(Execution& execution) {
   Pending pending(*this, execution);
   execution.advance(transport_);  // the first messages leave now
   return pending;

@@ -49,6 +49,11 @@ class Executor {
 
   Executor(Transport& transport, Traffic& traffic);
   Pending start(Plan plan, const PlanBuffer& buffer, Combine how);
+  /// The same for a call that is handed to the transport as a whole.
+  Pending start(const LibraryCall& call);
+  /// Carries such a call out at once, after everything in flight: while the library waits, nothing
+  /// else moves.
+  void run(const LibraryCall& call);
   /// Moves everything in flight as far as it goes; true when anything moved.
   bool progress();
   /// Elements in one message, at least 1; set it alike on all ranks while nothing is in flight.
@@ -56,6 +61,9 @@ class Executor {
 
  private:
   friend class Pending;
+  Execution& take();
+  Pending set_off(Execution& execution);
+  TrafficCounts& count(const LibraryCall& call);
   void wait(Execution& execution);
   /// False when it is not complete after `limit`; from then on no later one is waited for either.
   bool try_wait(Execution& execution, std::chrono::milliseconds limit) noexcept;
