@@ -13,6 +13,9 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// Plans are chosen when they take less than this part of the library's time: a clear difference.
+constexpr double worthwhile = 0.95;
+
 double seconds_since(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
@@ -20,15 +23,15 @@ double seconds_since(Clock::time_point start) {
 // Seconds of one call on the slowest rank, the best of some batches: what disturbs only adds.
 template <class Call>
 double time_call(Communicator& comm, std::size_t bytes, Call call) {
-  const int calls = bytes <= (1 << 14) ? 20 : bytes <= (1 << 18) ? 4 : 1;
-  constexpr int batches = 4;  // the first also warms up
+  const bool small = bytes <= (1 << 14);
+  const int batches = small ? 12 : bytes <= (1 << 18) ? 8 : 4, calls = small ? 20 : 1;
   double best = std::numeric_limits<double>::infinity();
   for (int batch = 0; batch < batches; ++batch) {
     comm.barrier();
     const Clock::time_point start = Clock::now();
     for (int i = 0; i < calls; ++i) call();
     const double seconds = comm.all_reduce(seconds_since(start) / calls, Combine::max);
-    if (batch > 0) best = std::min(best, seconds);
+    if (batch > 0) best = std::min(best, seconds);  // the first warms up
   }
   return best;
 }
@@ -56,7 +59,7 @@ bool time_is_up(Communicator& comm, Clock::time_point start, double limit_second
 bool Calibration::library_is_faster(std::size_t bytes) const {
   if (all_reduces.empty()) return false;
   const auto ratio = [](const Comparison& c) {
-    return std::log(c.plans_seconds / c.library_seconds);
+    return std::log(c.plans_seconds / (worthwhile * c.library_seconds));
   };
   const auto above = std::find_if(all_reduces.begin(), all_reduces.end(),
                                   [&](const Comparison& c) { return c.bytes >= bytes; });

@@ -34,18 +34,21 @@ Pending Communicator::start(Plan plan, WireView send, WireSpan receive) {
   return executor_.start(std::move(plan), {send, receive}, Combine::sum);
 }
 
-void Communicator::set_carrier(Carrier carrier, Calibration calibration) {
+void Communicator::set_carrier(Carrier carrier, const Calibration& calibration) {
   if (carrier == Carrier::mpi && !has_library())
     comm_fail(CommFailure::usage,
               "comm.transport mpi: these ranks are threads of one process, without MPI; use plans");
-  carrier_ = carrier;
-  calibration_ = std::move(calibration);
+  // Decided once for each power of two: a small collective takes less than a logarithm.
+  for (std::size_t width = 0; width < library_wins_.size(); ++width)
+    library_wins_[width] =
+        carrier == Carrier::mpi ||
+        (carrier == Carrier::automatic &&
+         calibration.library_is_faster(width == 0 ? 1 : std::size_t{1} << (width - 1)));
 }
 
 bool Communicator::hands_over(const Route& route, std::size_t bytes) const {
-  if (carrier_ == Carrier::plans || size() == 1) return false;
-  if (carrier_ == Carrier::automatic && !calibration_.library_is_faster(bytes)) return false;
-  return route.topology.reach(size()) == Reach::global;
+  return library_wins_[static_cast<std::size_t>(std::bit_width(bytes))] && size() > 1 &&
+         route.topology.reach(size()) == Reach::global;
 }
 
 std::optional<LibraryCall> Communicator::handed_over(Collective what, WireSpan data, Combine how,

@@ -4,6 +4,7 @@
 // transport has collectives of its own, a call may be handed to it instead (Carrier).
 // Collective calls: every rank makes the same calls in the same order with fitting arguments.
 // Errors: CommError; CommFailure::bug for arguments that do not fit, lost_rank when the wire fails.
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -96,7 +97,7 @@ class Communicator {
 
   /// On all ranks alike; `automatic` goes by the calibration. CommError(usage) for `mpi` where the
   /// ranks are not connected by MPI.
-  void set_carrier(Carrier carrier, Calibration calibration = {});
+  void set_carrier(Carrier carrier, const Calibration& calibration = {});
   bool has_library() const { return transport_->has_collectives(); }
   /// Elements in one call of the library at most, below 2^31.
   void set_library_chunk(std::size_t elements) { library_chunk_ = elements; }
@@ -121,8 +122,7 @@ class Communicator {
   std::unique_ptr<Transport> transport_;
   Traffic traffic_;
   Executor executor_;
-  Carrier carrier_ = Carrier::plans;
-  Calibration calibration_;
+  std::array<bool, 65> library_wins_{};  // by the bit width of the bytes
   std::size_t library_chunk_ = Executor::largest_chunk;
 };
 

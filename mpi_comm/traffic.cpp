@@ -14,8 +14,15 @@ TrafficCounts& TrafficCounts::operator+=(const TrafficCounts& other) {
   return *this;
 }
 
+void Traffic::set_phase(std::string_view phase) {
+  phase_ = phase;
+  last_ = counts_.end();
+}
+
 TrafficCounts& Traffic::of(std::string_view topology) {
-  return counts_[{std::string(topology), phase_}];
+  if (last_ == counts_.end() || last_->first.first != topology)
+    last_ = counts_.try_emplace({std::string(topology), phase_}).first;
+  return last_->second;
 }
 
 TrafficCounts Traffic::total() const {

@@ -28,7 +28,7 @@ constexpr std::string_view library_name = "mpi";
 class Traffic {
  public:
   /// What is counted from now on belongs to this phase. At first, the phase without a name.
-  void set_phase(std::string_view phase) { phase_ = phase; }
+  void set_phase(std::string_view phase);
   /// The counters of a topology in the present phase; the reference stays valid.
   TrafficCounts& of(std::string_view topology);
   TrafficCounts total() const;
@@ -39,6 +39,7 @@ class Traffic {
   using Key = std::pair<std::string, std::string>;  // topology, phase
   std::string phase_;
   std::map<Key, TrafficCounts> counts_;
+  std::map<Key, TrafficCounts>::iterator last_ = counts_.end();  // mostly asked for again
 
   friend std::string to_string(const Traffic& traffic);
 };
