@@ -7,4 +7,8 @@ namespace skep {
 void bench_step(const Arguments& arguments);   ///< seconds and share of the peak per preset
 void bench_peers(const Arguments& arguments);  ///< ratios to PyTorch
 
+/// Collectives beside MPI's own. Takes part in a run of several ranks, where the others leave that
+/// to rank 0. Returns the exit code; an error leaves on all ranks.
+int bench_comm(int argc, char** argv);
+
 }  // namespace skep
