@@ -23,8 +23,9 @@ struct Pass {
   KvCache* cache = nullptr;        ///< generation: keys and values of earlier positions
 };
 
-/// Looks at what flows through modules. Either function may be empty.
+/// Looks at what flows through modules. Each function may be empty.
 struct Probe {
+  std::function<void(const std::string& path)> enter;  ///< before the module computes
   std::function<void(const std::string& path, const Tensor& in, const Tensor& out)> forward;
   std::function<void(const std::string& path, const Tensor& grad_out)> backward;
 };
@@ -59,6 +60,10 @@ class Module {
 
  protected:
   virtual Tensor forward(const Tensor& x, const Pass& pass) = 0;
+
+  /// Shows `out`, computed from `in`, to the probes: for modules that can be called in another way
+  /// too.
+  Tensor shown(const Tensor& in, Tensor out) const;
 
   /// Declares a parameter; usable once a ParameterStore has been built over the root.
   const Parameter& parameter(const std::string& name, const Shape& shape, const Init& init);

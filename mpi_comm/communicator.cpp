@@ -23,8 +23,9 @@ const Topology& default_topology() {
   return mesh;
 }
 
-Communicator::Communicator(std::unique_ptr<Transport> transport)
-    : transport_(std::move(transport)), executor_(*transport_, traffic_) {}
+Communicator::Communicator(std::unique_ptr<Transport> transport,
+                           std::unique_ptr<FingerprintChannel> channel)
+    : transport_(std::move(transport)), executor_(*transport_, traffic_, std::move(channel)) {}
 
 Pending Communicator::start(Plan plan, WireSpan data, Combine how) {
   return executor_.start(std::move(plan), data, how);
@@ -38,6 +39,8 @@ void Communicator::set_carrier(Carrier carrier, const Calibration& calibration) 
   if (carrier == Carrier::mpi && !has_library())
     comm_fail(CommFailure::usage,
               "comm.transport mpi: these ranks are threads of one process, without MPI; use plans");
+  carrier_ = carrier;
+  calibration_ = calibration;
   // Decided once for each power of two: a small collective takes less than a logarithm.
   for (std::size_t width = 0; width < library_wins_.size(); ++width)
     library_wins_[width] =
@@ -74,8 +77,12 @@ std::optional<LibraryCall> Communicator::handed_over_gather(std::span<const std:
   return call;
 }
 
+std::optional<LibraryCall> Communicator::in_background(std::optional<LibraryCall> call) const {
+  return carrier_ == Carrier::automatic ? std::nullopt : std::move(call);
+}
+
 Pending Communicator::start_all_reduce(WireSpan data, Combine how, const Route& route) {
-  if (const auto call = handed_over(Collective::all_reduce, data, how, route))
+  if (const auto call = in_background(handed_over(Collective::all_reduce, data, how, route)))
     return executor_.start(*call);
   return start(route.topology.all_reduce(place(route), data.count()), data, how);
 }
@@ -95,7 +102,7 @@ void Communicator::reduce_scatter(WireSpan data, Combine how, const Route& route
 }
 
 Pending Communicator::start_reduce_scatter(WireSpan data, Combine how, const Route& route) {
-  if (auto call = handed_over(Collective::reduce_scatter, data, how, route)) {
+  if (auto call = in_background(handed_over(Collective::reduce_scatter, data, how, route))) {
     call->blocks = parts_of(data.count(), size());
     return executor_.start(*call);
   }
@@ -117,7 +124,8 @@ void Communicator::all_gatherv(WireView mine, std::span<const std::size_t> count
 Pending Communicator::start_all_gatherv(WireView mine, std::span<const std::size_t> counts,
                                         WireSpan all, const Route& route) {
   place_own_block(mine, counts, all, route);
-  if (const auto call = handed_over_gather(counts, all, route)) return executor_.start(*call);
+  if (const auto call = in_background(handed_over_gather(counts, all, route)))
+    return executor_.start(*call);
   return start(route.topology.all_gather(place(route), counts), all);
 }
 
@@ -146,7 +154,7 @@ void Communicator::broadcast(WireSpan data, int root, const Route& route) {
 }
 
 Pending Communicator::start_broadcast(WireSpan data, int root, const Route& route) {
-  if (auto call = handed_over(Collective::broadcast, data, Combine::sum, route)) {
+  if (auto call = in_background(handed_over(Collective::broadcast, data, Combine::sum, route))) {
     call->root = root;
     return executor_.start(*call);
   }

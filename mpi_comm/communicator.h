@@ -2,7 +2,8 @@
 // Collectives among all ranks of a run. A call goes: topology → plan → executor → transport; which
 // transport (MPI, or threads in one process) is the derived class's only business. Where the
 // transport has collectives of its own, a call may be handed to it instead (Carrier).
-// Collective calls: every rank makes the same calls in the same order with fitting arguments.
+// Collective calls: every rank makes the same calls in the same order with fitting arguments, also
+// where it is alone in its group.
 // Errors: CommError; CommFailure::bug for arguments that do not fit, lost_rank when the wire fails.
 #include <array>
 #include <cstddef>
@@ -40,6 +41,9 @@ struct Route {
 /// collective, or for each size whichever the calibration found faster. Parts of the ranks always
 /// use plans. The library's all_reduce leaves the replicas bit-identical too: its algorithms either
 /// complete a sum at one rank, or add the same two halves on both sides, and a + b is b + a.
+/// `automatic` leaves what runs in the background to plans: they move between a caller's own
+/// operations, and the library's background collectives are not its fast ones.
+/// Calls of the library are compared among the ranks with Check::full only.
 enum class Carrier { plans, mpi, automatic };
 
 class Communicator {
@@ -98,14 +102,24 @@ class Communicator {
   /// On all ranks alike; `automatic` goes by the calibration. CommError(usage) for `mpi` where the
   /// ranks are not connected by MPI.
   void set_carrier(Carrier carrier, const Calibration& calibration = {});
+  /// What set_carrier was given last.
+  const Calibration& calibration() const { return calibration_; }
   bool has_library() const { return transport_->has_collectives(); }
   /// Elements in one call of the library at most, below 2^31.
   void set_library_chunk(std::size_t elements) { library_chunk_ = elements; }
   /// Elements in one message at most, for all ranks alike; see Executor::default_max_chunk.
   void set_max_chunk(std::size_t elements) { executor_.set_max_chunk(elements); }
+  /// How calls are compared among the ranks (agreement.h), for all ranks alike.
+  void set_check(Check check) { executor_.set_check(check); }
+  /// What this rank is about to do, for whoever asks why the others wait: `doing("optimizer")`,
+  /// `doing("backward of ", path)`.
+  void doing(std::string_view what, std::string_view where = {}) {
+    executor_.recorder().doing(what, where);
+  }
+  const FlightRecorder& recorder() { return executor_.recorder(); }
 
  protected:
-  explicit Communicator(std::unique_ptr<Transport> transport);
+  Communicator(std::unique_ptr<Transport> transport, std::unique_ptr<FingerprintChannel> channel);
 
  private:
   Place place(const Route& route) const { return place(route.seed, route.step); }
@@ -116,12 +130,15 @@ class Communicator {
                                          const Route& route) const;
   std::optional<LibraryCall> handed_over_gather(std::span<const std::size_t> counts, WireSpan all,
                                                 const Route& route) const;
+  std::optional<LibraryCall> in_background(std::optional<LibraryCall> call) const;
   void place_own_block(WireView mine, std::span<const std::size_t> counts, WireSpan all,
                        const Route& route) const;
 
   std::unique_ptr<Transport> transport_;
   Traffic traffic_;
   Executor executor_;
+  Carrier carrier_ = Carrier::plans;
+  Calibration calibration_;
   std::array<bool, 65> library_wins_{};  // by the bit width of the bytes
   std::size_t library_chunk_ = Executor::largest_chunk;
 };

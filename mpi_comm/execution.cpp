@@ -63,6 +63,7 @@ bool Execution::advance(Transport& transport) {
 // Receives first: a message that finds its receive waiting is not copied twice.
 void Execution::post(Transport& transport) {
   const Round& round = plan_.rounds[round_];
+  if (round.before) round.before();
   arrivals_.clear();
   departures_.clear();
   arrived_ = awaited_ = departed_ = 0;

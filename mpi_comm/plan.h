@@ -6,6 +6,7 @@
 // a time, so it must come from sends of rounds that the peers reach without it. Plans of all ranks
 // together can be checked without MPI (simulator.h).
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,7 @@ enum class OnArrival { combine, copy };
 struct Round {
   OnArrival on_arrival = OnArrival::copy;
   std::vector<Transfer> sends, receives;
+  std::function<void()> before;  ///< this rank's own work on what has arrived; mostly none
 
   // Empty ranges are never sent: both sides leave them out.
   void send(int peer, Range range);
@@ -46,11 +48,18 @@ struct Plan {
   std::vector<Round> rounds;
   int participants = 1;  ///< ranks whose values meet: the divisor of a mean
   Numbering numbering = Numbering::shared;
+  // Who takes part, in order, and in what; nobody when made by hand: there is no one to compare
+  // with.
+  std::vector<int> group;
+  int root = -1;  ///< of a broadcast
+  long step = 0;
 
   /// Elements this rank sends over all rounds.
   std::size_t elements_sent() const;
   /// Appends the rounds of another plan.
   void append(Plan&& next);
+  /// Moves all ranges by `elements`: the plan then works further back in a larger buffer.
+  void shift(std::size_t elements);
 };
 
 /// A table for readers: one line a round, e.g. `  0  combine  send 0-3 to 1      receive 6-9 from

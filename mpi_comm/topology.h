@@ -27,6 +27,7 @@ struct Place {
 struct Group {
   std::vector<int> ranks;
   int position = 0;
+  long step = 0;
 
   int size() const { return static_cast<int>(ranks.size()); }
   /// Any integer: positions wrap around.
@@ -89,8 +90,8 @@ std::vector<Range> parts_of(std::size_t count, int parts);
 
 /// What a topology may need to know besides its name; each reads what concerns it.
 struct TopologySettings {
-  int cluster_size = 4;    ///< ranks in one cluster, at most
-  std::vector<int> hosts;  ///< host of each rank, counted from 0; empty: all on one
+  int cluster_size = 4;         ///< ranks in one cluster, at most
+  std::vector<int> hosts = {};  ///< host of each rank, counted from 0; empty: all on one
 };
 
 /// The topology of that name; CommError(usage) listing the valid names otherwise.

@@ -3,12 +3,19 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <cmath>
 
+#include "mpi_comm/leave.h"
+#include "mpi_comm/topologies/automatic.h"
 #include "train/data/corpus.h"
 #include "train/observe/console.h"
 #include "train/observe/metrics_file.h"
+#include "train/observe/progress_bar.h"
 #include "train/observe/rank_log.h"
+#include "train/observe/terminal.h"
+#include "train/signals.h"
+#include "train/sync/every_step.h"
+#include "train/sync/local_sgd.h"
 
 namespace skep {
 namespace {
@@ -20,6 +27,17 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimSection& o, const Tensor& l
   fail(ErrorKind::usage, "optim.kind \"{}\" is not known", o.kind);
 }
 
+// A bar where somebody watches it, lines elsewhere; from rank 0 alone.
+std::unique_ptr<Observer> make_progress(const RunSection& run, std::int64_t first, int rank) {
+  std::shared_ptr<Terminal> terminal = find_terminal();
+  const bool bar = run.progress == "bar" || (run.progress == "auto" && terminal);
+  if (bar && rank != 0) begin_message_on_new_line();
+  if (run.progress == "off" || rank != 0) return nullptr;
+  if (!bar) return make_console(first, run.steps, run.log_every);
+  const auto columns = [terminal] { return terminal ? terminal->columns() : 80; };
+  return make_progress_bar(first, run.steps, {columns, print});
+}
+
 std::unique_ptr<LrSchedule> make_schedule(const Config& config) {
   const std::string& kind = config.schedule.kind;
   if (kind == "constant")
@@ -28,6 +46,92 @@ std::unique_ptr<LrSchedule> make_schedule(const Config& config) {
     return std::make_unique<CosineLr>(config.optim.lr, config.optim.min_lr, config.schedule.warmup,
                                       decay_steps(config));
   fail(ErrorKind::usage, "schedule.kind \"{}\" is not known", kind);
+}
+
+std::unique_ptr<Reduction> make_reduction(const CommSection& comm) {
+  if (comm.reduction == "exact") return make_exact_reduction(comm.exact_scale);
+  if (comm.wire == "bf16") return make_owner_sum(make_bf16_codec());
+  if (comm.reduction == "rank_order") return make_owner_sum(make_fp32_codec());
+  return make_fast_reduction();
+}
+
+BucketedSettings bucket_settings(const CommSection& comm) {
+  BucketedSettings settings;
+  const double elements = comm.bucket_mb * (1 << 18);  // of fp32
+  settings.sizes.elements = std::max<std::int64_t>(1, std::llround(std::min(elements, 1e15)));
+  settings.sizes.first_elements = std::min(settings.sizes.first_elements, settings.sizes.elements);
+  settings.overlap = comm.overlap ? Overlap::yes : Overlap::no;
+  return settings;
+}
+
+TopologySettings topology_settings(const CommSection& comm, const std::vector<int>& hosts) {
+  return {static_cast<int>(comm.cluster_size), hosts};
+}
+
+std::unique_ptr<Topology> choose_topology(const CommSection& comm, const Calibration& calibration,
+                                          const std::vector<int>& hosts) {
+  const TopologySettings settings = topology_settings(comm, hosts);
+  if (comm.topology == "auto") return std::make_unique<Automatic>(calibration.costs, settings);
+  return make_topology(comm.topology, settings);
+}
+
+Phase make_phase(const Config& config, int ranks, const Calibration& calibration,
+                 const std::vector<int>& hosts) {
+  Phase phase;
+  phase.topology = choose_topology(config.comm, calibration, hosts);
+  const bool everybody = phase.topology->reach(ranks) == Reach::global;
+  if (config.sync.rule == "local_sgd")
+    phase.sync = make_local_sgd(config.sync.period);
+  else if (everybody)
+    phase.sync = make_every_step(make_reduction(config.comm), bucket_settings(config.comm));
+  else
+    phase.sync = make_local_sgd(1);
+  phase.name = fmt::format("{}, {}", phase.topology->name(), phase.sync->name());
+  const std::string note = phase.topology->note(ranks);
+  if (!note.empty()) phase.name += fmt::format(" ({})", note);
+  return phase;
+}
+
+/// The first step that is not in the phase.
+std::int64_t end_of(const PhaseEntry& entry, double steps_per_epoch) {
+  if (entry.until_step > 0) return entry.until_step;
+  if (entry.until_epoch > 0)
+    return std::max<std::int64_t>(1, std::llround(std::ceil(entry.until_epoch * steps_per_epoch)));
+  return std::numeric_limits<std::int64_t>::max();
+}
+
+std::unique_ptr<PhaseSchedule> make_phases(const Config& config, int ranks,
+                                           const Calibration& calibration,
+                                           const std::vector<int>& hosts, std::int64_t windows) {
+  const double steps_per_epoch =
+      static_cast<double>(windows) / static_cast<double>(config.batch.global_batch);
+  std::vector<Phase> phases;
+  for (const PhaseEntry& entry : config.phases) {
+    phases.push_back(make_phase(during_phase(config, entry), ranks, calibration, hosts));
+    phases.back().until_step = end_of(entry, steps_per_epoch);
+  }
+  // What no [[phase]] covers is as the other keys say.
+  if (phases.empty() || phases.back().until_step < std::numeric_limits<std::int64_t>::max())
+    phases.push_back(make_phase(config, ranks, calibration, hosts));
+  return std::make_unique<PhaseSchedule>(std::move(phases));
+}
+
+/// A scale has its usual meaning, that of a mean loss: our losses are sums, so it is divided by the
+/// tokens of a micro-batch, rounded up to a power of two to keep it one.
+LossScaler::Settings scaler_settings(const Config& config, const BatchSplit& split) {
+  const PrecisionSection& p = config.precision;
+  const auto tokens = static_cast<double>(split.micro_batch * config.model.context);
+  const double unit = std::exp2(std::ceil(std::log2(tokens)));
+  LossScaler::Settings settings;
+  settings.growth_interval = p.growth_interval;
+  settings.min_scale = p.min_scale / unit;
+  if (p.loss_scale != "dynamic") {
+    settings.scale = std::stod(p.loss_scale) / unit;
+  } else if (p.compute == "fp16") {
+    settings.kind = LossScaler::Kind::dynamic;
+    settings.scale = std::max(65536.0, p.min_scale) / unit;
+  }
+  return settings;
 }
 
 void add_data(Parts& parts, const Config& config, Corpus&& corpus, const BatchSplit& split) {
@@ -48,6 +152,7 @@ void add_data(Parts& parts, const Config& config, Corpus&& corpus, const BatchSp
 DType compute_dtype(const PrecisionSection& precision) {
   if (precision.compute == "fp32") return DType::f32;
   if (precision.compute == "bf16") return DType::bf16;
+  if (precision.compute == "fp16") return DType::f16;
   fail(ErrorKind::usage, "precision.compute \"{}\" is not known", precision.compute);
 }
 
@@ -87,22 +192,36 @@ void check_memory(const ModelConfig& c) {
 
 }  // namespace
 
-Parts build_parts(const Config& config, Communicator& comm) {
+void prepare_wires(const Config& config, Communicator& comm, const std::vector<int>& hosts) {
+  const CommSection& section = config.comm;
+  bool automatic = section.topology == "auto" || section.transport == "auto";
+  for (const PhaseEntry& entry : config.phases)
+    automatic |= during_phase(config, entry).comm.topology == "auto";
+  const Carrier carrier = section.transport == "mpi"    ? Carrier::mpi
+                          : section.transport == "auto" ? Carrier::automatic
+                                                        : Carrier::plans;
+  comm.set_carrier(carrier,
+                   automatic ? calibrate(comm, topology_settings(section, hosts)) : Calibration{});
+}
+
+Parts build_parts(const Config& config, Communicator& comm, const std::vector<int>& hosts) {
   Parts parts(comm);
   const BatchSplit split = split_batch(config.batch, comm.size());
   Corpus corpus = load_corpus(config.data, config.model);
   parts.data_description = corpus.description;
-  parts.topology = make_topology(config.comm.topology);
+  comm.set_check(config.comm.check == "full" ? Check::full : Check::basic);
   const ModelConfig model = model_config(config.model, corpus.known_ids, corpus.vocab_size);
   check_memory(model);
   parts.model = make_model(model);
   parts.parameters = std::make_unique<ParameterStore>(*parts.model, config.run.seed, DType::f32,
                                                       compute_dtype(config.precision));
   parts.objective = make_next_token();
-  parts.sync = make_every_step();
   parts.optimizer = make_optimizer(config.optim, parts.parameters->values());
   parts.schedule = make_schedule(config);
+  parts.scaler = std::make_unique<LossScaler>(scaler_settings(config, split));
   add_data(parts, config, std::move(corpus), split);
+  parts.phases =
+      make_phases(config, comm.size(), comm.calibration(), hosts, parts.loader->order().windows);
   return parts;
 }
 
@@ -116,33 +235,29 @@ Limits build_limits(const Config& config) {
   limits.checkpoint_every = config.checkpoint.every;
   limits.checkpoint_keep = config.checkpoint.keep;
   limits.checkpoint_folder = checkpoint_directory(config);
+  limits.stop_signal = stop_signal;
+  limits.unused_parameters = config.ddp.find_unused_parameters ? UnusedParameters::When::watch
+                                                               : UnusedParameters::When::refuse;
   return limits;
 }
 
 void add_observers(Parts& parts, const Config& config, std::int64_t first) {
   const std::string folder = run_directory(config);
   parts.observers.push_back(make_rank_log(folder, parts.comm.rank()));
-  if (parts.comm.rank() != 0) return;
-  parts.observers.push_back(make_metrics_file(folder + "/metrics.jsonl", first));
-  if (config.run.progress != "off")
-    parts.observers.push_back(make_console(first, config.run.steps, config.run.log_every));
+  if (parts.comm.rank() == 0)
+    parts.observers.push_back(make_metrics_file(folder + "/metrics.jsonl", first));
+  if (auto progress = make_progress(config.run, first, parts.comm.rank()))
+    parts.observers.push_back(std::move(progress));
 }
 
-std::string describe_run(const Config& config, const Parts& parts, const Environment& environment,
-                         int threads) {
-  return fmt::format(
-      "skep: {} ranks ({} on {}), {} threads each, topology {}\n{}\nmodel: {}: {} "
-      "parameters\nbatch: {}\nrun: {}",
-      environment.size(), environment.local_size(), environment.host(), threads,
-      parts.topology->name(), parts.data_description, to_string(parts.model->config()),
-      parts.parameters->parameter_count(), parts.loader->split().describe(), run_directory(config));
-}
-
-int choose_threads(const Config& config, const Environment& environment) {
-  if (config.run.threads > 0) return static_cast<int>(config.run.threads);
-  if (const char* wish = std::getenv("OMP_NUM_THREADS"); wish && std::atoi(wish) > 0)
-    return std::atoi(wish);
-  return std::max(1, environment.local_processors() / environment.local_size());
+std::unique_ptr<Watchdog> build_watchdog(const Config& config, Communicator& comm) {
+  if (comm.size() == 1 || config.comm.timeout == 0) return nullptr;
+  WatchdogSettings settings;
+  settings.folder = run_directory(config);
+  settings.rank = comm.rank();
+  settings.ranks = comm.size();
+  settings.limit_seconds = config.comm.timeout;
+  return std::make_unique<Watchdog>(comm.recorder(), std::move(settings));
 }
 
 }  // namespace skep

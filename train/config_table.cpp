@@ -1,8 +1,10 @@
 // The one place where a key's name, allowed values and help stand (its default is the initialiser
 // in config.h). To add a key: one member there, one line here.
 #include "train/config_table.h"
+#include "mpi_comm/topology.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -41,6 +43,25 @@ Rule size_from(std::int64_t low) { return from_to(low, std::numeric_limits<std::
 Rule above_zero() {
   return {"greater than 0", [](const ConfigValue& value) {
             return as_number(value) > 0 && std::isfinite(as_number(value));
+          }};
+}
+
+Rule power_of_two() {
+  return {"a power of two from 1 to 2^40", [](const ConfigValue& value) {
+            int exponent = 0;
+            const double number = as_number(value);
+            return number >= 1 && number <= 0x1p40 && std::frexp(number, &exponent) == 0.5;
+          }};
+}
+
+Rule dynamic_or_above_zero() {
+  return {"dynamic or a number greater than 0", [](const ConfigValue& value) {
+            const std::string& text = std::get<std::string>(value);
+            double number = 0;
+            const auto [end, error] =
+                std::from_chars(text.data(), text.data() + text.size(), number);
+            return text == "dynamic" || (error == std::errc() && end == text.data() + text.size() &&
+                                         number > 0 && std::isfinite(number));
           }};
 }
 
@@ -104,15 +125,15 @@ void add_run(std::vector<ConfigKey>& keys) {
   run.add("name", &RunSection::name, plain_name(), "name of the run");
   run.add("seed", &RunSection::seed, at_least(0), "seed of weights, dropout and data order");
   run.add("steps", &RunSection::steps, at_least(0), "optimizer steps to train");
-  run.add("log_every", &RunSection::log_every, at_least(1), "steps between progress lines");
+  run.add("log_every", &RunSection::log_every, at_least(1), "steps between plain progress lines");
   run.add("eval_every", &RunSection::eval_every, at_least(0),
           "steps between validations; 0: only at the end");
   run.add("eval_batches", &RunSection::eval_batches, at_least(0),
           "global batches a validation reads; 0: the whole validation set");
   run.add("resume", &RunSection::resume, not_empty(),
           "checkpoint to continue from: none, auto (newest intact one of this run) or its PATH");
-  run.add("progress", &RunSection::progress, one_of({"auto", "plain", "off"}),
-          "console output: auto and plain print lines, off prints none");
+  run.add("progress", &RunSection::progress, one_of({"auto", "bar", "plain", "off"}),
+          "console output: a bar that is redrawn, plain lines, or none; auto: a bar on a terminal");
   run.add("threads", &RunSection::threads, from_to(0, 1024),
           "threads per rank; 0: the CPUs allowed to the process, shared among local ranks");
 }
@@ -181,16 +202,66 @@ void add_schedule(std::vector<ConfigKey>& keys) {
 
 void add_precision(std::vector<ConfigKey>& keys) {
   Section precision(keys, "precision", &Config::precision);
-  precision.add("compute", &PrecisionSection::compute, one_of({"fp32", "bf16"}),
+  precision.add("compute", &PrecisionSection::compute, one_of({"fp32", "bf16", "fp16"}),
                 "type of the products; weights, norms, losses and sums stay fp32");
+  precision.add(
+      "loss_scale", &PrecisionSection::loss_scale, dynamic_or_above_zero(),
+      "backward starts from this times the mean loss; dynamic: found by trying, with fp16 "
+      "only");
+  precision.add("growth_interval", &PrecisionSection::growth_interval, at_least(1),
+                "updates without overflow after which a dynamic scale doubles");
+  precision.add("min_scale", &PrecisionSection::min_scale, above_zero(),
+                "a dynamic scale that would fall below this ends the run");
 }
 
 void add_comm(std::vector<ConfigKey>& keys) {
   Section comm(keys, "comm", &Config::comm);
-  comm.add("topology", &CommSection::topology, one_of({"ring", "tree", "full_mesh"}),
-           "wires over which gradients are summed");
+  std::vector<std::string> topologies = topology_names();
+  topologies.push_back("auto");
+  comm.add("topology", &CommSection::topology, one_of(std::move(topologies)),
+           "wires over which ranks meet; random_clusters, grid and exponential group only some "
+           "ranks at a step: parameters are averaged then, not gradients; auto: for each size the "
+           "cheapest by costs measured at the start");
+  comm.add("transport", &CommSection::transport, one_of({"plans", "mpi", "auto"}),
+           "plans: messages as the topology says; mpi: MPI's own collectives where all ranks meet; "
+           "auto: whichever was faster in a measurement at the start");
+  comm.add("cluster_size", &CommSection::cluster_size, from_to(1, 1 << 20),
+           "ranks in a cluster of random_clusters, at most");
+  comm.add(
+      "reduction", &CommSection::reduction, one_of({"fast", "rank_order", "exact"}),
+      "how gradients are added: fast (as the topology does it), rank_order (one order whatever "
+      "the topology), exact (the same bits for any topology and number of ranks)");
+  comm.add("exact_scale", &CommSection::exact_scale, power_of_two(),
+           "for exact: gradients are rounded to multiples of one over this");
+  comm.add("wire", &CommSection::wire, one_of({"fp32", "bf16"}),
+           "type in which gradients travel; sums are fp32");
+  comm.add("bucket_mb", &CommSection::bucket_mb, above_zero(),
+           "MiB of gradients summed in one piece; the first piece is at most 1 MiB");
+  comm.add("overlap", &CommSection::overlap, any(),
+           "sum gradients while backward still computes; the result is the same bit for bit");
   comm.add("hash_every", &CommSection::hash_every, at_least(0),
            "steps between checks that all ranks hold the same parameters; 0: never");
+  comm.add(
+      "check", &CommSection::check, one_of({"basic", "full"}),
+      "comparing the ranks' collectives: basic between neighbours while data moves, full among "
+      "all before it moves");
+  comm.add("timeout", &CommSection::timeout, at_least(0),
+           "seconds in which no rank does anything while one waits for others, until the run ends "
+           "with code 6; 0: never");
+}
+
+void add_sync(std::vector<ConfigKey>& keys) {
+  Section sync(keys, "sync", &Config::sync);
+  sync.add("rule", &SyncSection::rule, one_of({"every_step", "local_sgd"}),
+           "every_step sums gradients over all ranks; local_sgd trains each rank by itself and "
+           "averages the parameters every sync.period steps");
+  sync.add("period", &SyncSection::period, at_least(1), "steps from one average to the next");
+}
+
+void add_ddp(std::vector<ConfigKey>& keys) {
+  Section ddp(keys, "ddp", &Config::ddp);
+  ddp.add("find_unused_parameters", &DdpSection::find_unused_parameters, any(),
+          "true: tell which ranks did not use which parameters; false: an unused one ends the run");
 }
 
 void add_checkpoint(std::vector<ConfigKey>& keys) {
@@ -215,6 +286,8 @@ const std::vector<ConfigKey>& config_keys() {
     add_schedule(all);
     add_precision(all);
     add_comm(all);
+    add_sync(all);
+    add_ddp(all);
     add_checkpoint(all);
     return all;
   }();

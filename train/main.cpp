@@ -8,17 +8,22 @@
 #include "engine/backends/backend.h"
 #include "engine/backends/cpu/threads.h"
 #include "mpi_comm/environment.h"
+#include "mpi_comm/leave.h"
 #include "mpi_comm/mpi_communicator.h"
+#include "train/banner.h"
 #include "train/build.h"
 #include "train/checkpoint/checkpointer.h"
 #include "train/explain.h"
 #include "train/observe/console.h"
 #include "train/observe/peak.h"
 #include "train/run_folder.h"
+#include "train/signals.h"
 #include "train/together.h"
 
 namespace skep {
 namespace {
+
+constexpr int exit_after_signal = 75;  // EX_TEMPFAIL: schedulers requeue on it
 
 std::string joined(int argc, char** argv) {
   std::string line;
@@ -39,30 +44,32 @@ std::string checkpoint_to_resume(const Config& config, std::vector<std::string>&
   return found;
 }
 
-void run_and_tell_speed(Trainer& trainer, Parts& parts, DType compute) {
+RunEnd run_and_tell_speed(Trainer& trainer, Parts& parts, DType compute) {
   using Clock = std::chrono::steady_clock;
   const double flops = backend({}).product_flops();
   const auto start = Clock::now();
-  trainer.run();
+  const RunEnd end = trainer.run();
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   const std::string speed = describe_speed(backend({}).product_flops() - flops, seconds, compute);
   for (auto& observer : parts.observers)
     observer->on_message(
         fmt::format("{} for this run, each rank {}", format_duration(seconds), speed));
+  return end;
 }
 
 void train(const ParsedCommand& command, const Environment& environment,
            const std::string& command_line) {
   const Config& config = command.config;
-  const int threads = choose_threads(config, environment);
-  cpu::set_threads(threads);
   MpiCommunicator comm(environment);
+  const std::vector<Placement> ranks = gather_placements(comm, find_placement(config.run.threads));
+  cpu::set_threads(threads_of(ranks, comm.rank()));
   std::unique_ptr<Parts> parts;
   std::unique_ptr<Trainer> trainer;
   std::vector<std::string> notes;
+  together([&] { validate(config, environment.size()); });
+  prepare_wires(config, comm, environment.hosts());
   together([&] {
-    validate(config, environment.size());
-    parts = std::make_unique<Parts>(build_parts(config, comm));
+    parts = std::make_unique<Parts>(build_parts(config, comm, environment.hosts()));
     trainer = std::make_unique<Trainer>(*parts, build_limits(config));
     const std::string checkpoint = checkpoint_to_resume(config, notes);
     if (checkpoint.empty()) return;
@@ -78,12 +85,22 @@ void train(const ParsedCommand& command, const Environment& environment,
       prepare_run_folder(config, trainer->first_step(), environment, command_line);
   });
   together([&] { add_observers(*parts, config, trainer->first_step()); });
-  notes.insert(notes.begin(), describe_run(config, *parts, environment, threads));
+  std::unique_ptr<Watchdog> watchdog = build_watchdog(config, comm);
+  notes.insert(notes.begin(), describe_run(config, *parts, ranks));
+  if (const std::string crowding = find_crowding(group_by_host(ranks)); !crowding.empty())
+    notes.push_back("warning: " + crowding);
   for (const std::string& note : notes)
     for (auto& observer : parts->observers) observer->on_message(note);
+  // First, so that it has spoken before a progress bar is drawn.
   if (command.explain == Explain::yes && environment.rank() == 0)
-    parts->observers.push_back(make_explainer(*parts));
-  run_and_tell_speed(*trainer, *parts, compute_dtype(config.precision));
+    parts->observers.insert(parts->observers.begin(), make_explainer(*parts));
+  const RunEnd end = run_and_tell_speed(*trainer, *parts, compute_dtype(config.precision));
+  if (end == RunEnd::finished) return;
+  parts->observers.clear();  // a progress bar ends its line
+  watchdog.reset();
+  leave_together(
+      exit_after_signal,
+      fmt::format("stopped on a signal after a checkpoint; go on with --run.resume auto"));
 }
 
 void run(int argc, char** argv) {
@@ -104,6 +121,7 @@ int main(int argc, char** argv) {
   // A file that hits the size limit shall be a failed write with a message, not a killed process.
   std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGPIPE, SIG_IGN);  // nor a console that went away
+  skep::listen_for_stop_signals();
   try {
     skep::run(argc, argv);
     return 0;

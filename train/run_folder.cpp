@@ -45,13 +45,26 @@ std::string environment_json(const Environment& environment, const std::string& 
 
 namespace fs = std::filesystem;
 
-// What a run writes into its folder: what a new run in the same folder moves out of its way.
-std::vector<std::string> own_files(const std::string& folder) {
-  std::vector<std::string> names{"config.toml", "env.json", "metrics.jsonl", "ckpt"};
+// Files that each rank has one of, such as log.rank-0.
+std::vector<std::string> files_of_ranks(const std::string& folder, const std::string& kind) {
+  std::vector<std::string> names;
   std::error_code missing;
   for (const auto& entry : fs::directory_iterator(folder, missing))
-    if (const std::string name = entry.path().filename().string(); name.starts_with("log.rank-"))
+    if (const std::string name = entry.path().filename().string();
+        name.starts_with(kind + ".rank-"))
       names.push_back(name);
+  return names;
+}
+
+// What moves out of the way of a run. From step 0: all that an earlier one wrote. Later: only its
+// records of a stall or an error, which shall not mix with those of another.
+std::vector<std::string> files_in_the_way(const std::string& folder, std::int64_t first_step) {
+  std::vector<std::string> names = files_of_ranks(folder, "flight");
+  if (first_step > 0) return names;
+  for (const char* kind : {"log", "heartbeat"})
+    for (std::string& name : files_of_ranks(folder, kind)) names.push_back(std::move(name));
+  for (const char* name : {"config.toml", "env.json", "metrics.jsonl", "ckpt"})
+    names.push_back(name);
   return names;
 }
 
@@ -83,7 +96,7 @@ RunLock::~RunLock() { close(descriptor_); }
 void prepare_run_folder(const Config& config, std::int64_t first_step,
                         const Environment& environment, const std::string& command_line) {
   const std::string folder = run_directory(config), checkpoints = checkpoint_directory(config);
-  if (first_step == 0) move_to_previous(folder, own_files(folder));
+  move_to_previous(folder, files_in_the_way(folder, first_step));
   // A run that goes back in time leaves a branch behind: its checkpoints, and the metrics they fit.
   const std::string aside = set_aside_later(checkpoints, first_step == 0 ? -1 : first_step);
   std::error_code ignored;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "engine/backends/backend.h"
+#include "engine/core/background.h"
 #include "engine/kernels/copy.h"
 #include "engine/kernels/reduce.h"
 #include "engine/kernels/rows.h"
@@ -50,10 +51,14 @@ struct HeadRow {
   }
 };
 
-struct TimesScalar {
+// x times the upstream gradient, which stays in the compute type: as fp16 a loss scale of 65536
+// would overflow.
+template <class C>
+struct TimesUpstream {
+  const C* factor;
   template <class T>
-  HD T operator()(T x, T factor) const {
-    return x * factor;
+  HD T operator()(T x) const {
+    return static_cast<T>(static_cast<C>(x) * *factor);
   }
 };
 
@@ -103,6 +108,7 @@ struct HeadCrossEntropy final : Node {
     const Tensor gw = wanted ? zeros(head.shape(), DTypeOf<C>::value, x.device()) : Tensor{};
     Backend& device = backend(x.device());
     for (std::int64_t begin = 0; begin < rows; begin += chunk) {
+      Background::poll();
       const std::int64_t n = std::min(chunk, rows - begin);
       const Tensor part = x.sliced(0, begin, n);
       device.gemm(as_matrix(part), as_matrix(head).transposed(), block(logits, n), {});
@@ -123,19 +129,24 @@ struct HeadCrossEntropy final : Node {
   Matrix block(const Tensor& buffer, std::int64_t n) const {
     return as_matrix(buffer.sliced(0, 0, n).sliced(1, 0, classes));
   }
-  void backward(std::span<const Tensor> gy, GradSink& sink) override {
+  void backward(std::span<const Tensor> grads, GradSink& sink) override {
+    with_float(grads[0].dtype(), [&](auto zero) {
+      using C = Compute<decltype(zero)>;  // the loss is never narrow
+      backward_as(TimesUpstream<C>{grads[0].data<C>()}, sink);
+    });
+  }
+  template <class C>
+  void backward_as(const TimesUpstream<C>& scaled, GradSink& sink) {
     if (sink.wants(0)) {
       const Destination out = sink.slot(0);
-      const Tensor gx = grad_x.get().reshaped(out.tensor.shape());
-      elementwise(out, TimesScalar{}, gx, converted(gy[0], gx.dtype()));
+      elementwise(out, scaled, grad_x.get().reshaped(out.tensor.shape()));
     }
     if (sink.wants(1)) {
       const Destination out = sink.slot(1);
       const std::int64_t padding = out.tensor.size(0) - classes;
       if (out.write == Write::overwrite) fill(out.tensor.sliced(0, classes, padding), 0);
-      elementwise({out.tensor.sliced(0, 0, classes), out.write}, TimesScalar{},
-                  converted(grad_weight.get(), out.tensor.dtype()),
-                  converted(gy[0], out.tensor.dtype()));
+      elementwise({out.tensor.sliced(0, 0, classes), out.write}, scaled,
+                  converted(grad_weight.get(), out.tensor.dtype()));
     }
   }
 };

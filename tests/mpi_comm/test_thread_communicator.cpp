@@ -30,10 +30,18 @@ Wrong on_all_ranks(int ranks, Wrong (*check)(Communicator&)) {
 }  // namespace
 
 TEST_CASE("thread communicator: tiny buffers, every collective", "[thread]") {
-  for (const int ranks : {1, 2, 3, 5, 7}) {
+  for (const int ranks : {1, 2, 3, 4, 5, 7, 8}) {
     CAPTURE(ranks);
     CHECK(on_all_ranks(ranks, check_tiny) == Wrong{});
   }
+}
+
+TEST_CASE("thread communicator: a million elements and three", "[thread]") {
+  for (const int ranks : {4, 5}) CHECK(on_all_ranks(ranks, check_large) == Wrong{});
+}
+
+TEST_CASE("thread communicator: clusters are the same on all ranks", "[thread]") {
+  CHECK(on_all_ranks(5, check_rank_order) == Wrong{});
 }
 
 TEST_CASE("thread communicator: chunks of 7 change nothing", "[thread]") {
@@ -129,6 +137,6 @@ TEST_CASE("thread communicator: ranks that disagree are told so", "[thread]") {
       }
     });
   };
-  CHECK_THROWS_WITH(counts(), Contains("disagree about a collective"));
+  CHECK_THROWS_WITH(counts(), Contains("disagree about collective #0"));
   CHECK_THROWS_WITH(types(), Contains("f32") && Contains("f64"));
 }

@@ -65,6 +65,7 @@ inline Recording train(const Config& config, int ranks, const std::string& resum
                        const std::function<void(Parts&)>& prepare = {}) {
   Recording recording;
   run_ranks(ranks, [&](Communicator& comm) {
+    prepare_wires(config, comm);
     Parts parts = build_parts(config, comm);
     if (prepare) prepare(parts);
     Trainer trainer(parts, build_limits(config));

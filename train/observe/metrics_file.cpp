@@ -54,6 +54,7 @@ class MetricsFile final : public Observer {
     json["bytes_sent"] = r.bytes_sent;
     json["topology"] = r.topology;
     json["sync"] = r.sync;
+    json["scale"] = r.scale;
     json["skipped"] = r.skipped;
     json["rss_bytes"] = r.rss_bytes;
     write(json);

@@ -1,0 +1,13 @@
+#include "train/sync/gradient_sync.h"
+
+#include <array>
+
+namespace skep {
+
+StepTotals sum_over_all(const StepTotals& own, Communicator& comm) {
+  std::array<double, 3> numbers{own.loss_sum, own.tokens, own.stop_requests};
+  comm.all_reduce(numbers, Combine::sum);
+  return {numbers[0], numbers[1], numbers[2]};
+}
+
+}  // namespace skep
