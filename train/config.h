@@ -83,6 +83,7 @@ struct PrecisionSection {
 
 struct CommSection {
   std::string topology = "ring";
+  std::string transport = "plans";
   std::int64_t cluster_size = 4;
   std::string reduction = "fast";
   double exact_scale = 0x1p24;

@@ -232,9 +232,15 @@ void add_precision(std::vector<ConfigKey>& keys) {
 
 void add_comm(std::vector<ConfigKey>& keys) {
   Section comm(keys, "comm", &Config::comm);
-  comm.add("topology", &CommSection::topology, one_of(topology_names()),
+  std::vector<std::string> topologies = topology_names();
+  topologies.push_back("auto");
+  comm.add("topology", &CommSection::topology, one_of(std::move(topologies)),
            "wires over which ranks meet; random_clusters, grid and exponential group only some "
-           "ranks at a step: parameters are averaged then, not gradients");
+           "ranks at a step: parameters are averaged then, not gradients; auto: for each size the "
+           "cheapest by costs measured at the start");
+  comm.add("transport", &CommSection::transport, one_of({"plans", "mpi", "auto"}),
+           "plans: messages as the topology says; mpi: MPI's own collectives where all ranks meet; "
+           "auto: whichever was faster in a measurement at the start");
   comm.add("cluster_size", &CommSection::cluster_size, from_to(1, 1 << 20),
            "ranks in a cluster of random_clusters, at most");
   comm.add(
