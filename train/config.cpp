@@ -8,18 +8,36 @@
 
 #include "engine/core/error.h"
 #include "engine/core/files.h"
+#include "train/completion.h"
 #include "train/config_table.h"
+#include "train/version.h"
 
 namespace skep {
 namespace {
 
-constexpr const char* version = SKEP_VERSION;
+constexpr const char* purpose =
+    "Trains a transformer on a text, alone or on N ranks: mpirun -np N train ...\n"
+    "All it must be told is the text: --data.train FILE. What a run writes goes to runs/NAME: the\n"
+    "settings, metrics.jsonl (one line a step), logs, and ckpt/step-N with the model.";
+
+constexpr const char* footer =
+    "Settings come from the defaults, then the file of --config, then the command line.\n"
+    "\n"
+    "Examples:\n"
+    "  train --data.train input.txt --run.steps 200\n"
+    "  mpirun -np 4 train --config recipe.toml --data.train input.txt --run.name second --optim.lr "
+    "3e-4\n"
+    "  mpirun -np 4 train --config runs/second/config.toml --run.resume auto     goes on after a "
+    "stop\n"
+    "  generate --model runs/second/ckpt/step-200 --prompt \"The \"               lets the model "
+    "write\n";
 
 /// What the flags hold after CLI11 has run; a deque so that addresses stay put while it grows.
 struct Flags {
   bool help = false;
   bool version = false;
   bool print_config = false;
+  bool print_completion = false;
   bool explain = false;
   std::string file;
   CLI::Option* file_option = nullptr;
@@ -35,6 +53,8 @@ void add_flags(CLI::App& app, Flags& flags) {
   app.add_flag("--explain", flags.explain,
                "also tell what each parameter and the first step cost, predicted and measured");
   app.add_flag("--print-config", flags.print_config, "print the effective configuration as TOML");
+  app.add_flag("--print-completion", flags.print_completion,
+               "print what lets bash complete these options: source <(train --print-completion)");
   flags.file_option = app.add_option("--config", flags.file, "settings; flags win over it")
                           ->type_name("FILE.toml")
                           ->take_last();
@@ -48,6 +68,14 @@ void add_flags(CLI::App& app, Flags& flags) {
                                 ->type_name("")
                                 ->take_last());
   }
+}
+
+/// The names of the options that are no keys.
+std::vector<std::string> flag_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options())
+    if (option->get_group() == "Options") names.push_back("--" + option->get_lnames().front());
+  return names;
 }
 
 /// Reports the first argument that no flag took.
@@ -96,8 +124,10 @@ Config effective_config(const Flags& flags) {
 }  // namespace
 
 ParsedCommand parse_command_line(int argc, const char* const* argv) {
-  CLI::App app("Trains a transformer; `mpirun -np N train …` uses N ranks.", "train");
+  CLI::App app(purpose, "train");
+  app.footer(footer);
   app.get_formatter()->column_width(28);
+  app.get_formatter()->label("OPTIONS", "--SECTION.KEY VALUE ...");
   Flags flags;
   add_flags(app, flags);
   try {
@@ -109,8 +139,9 @@ ParsedCommand parse_command_line(int argc, const char* const* argv) {
     fail(ErrorKind::usage, "{}; see --help", error.what());
   }
   if (flags.help) return {Config{}, Action::help, app.help(), Explain::no};
-  if (flags.version)
-    return {Config{}, Action::version, fmt::format("skep {}\n", version), Explain::no};
+  if (flags.version) return {Config{}, Action::version, version_line(), Explain::no};
+  if (flags.print_completion)
+    return {Config{}, Action::print_completion, bash_completion(flag_names(app)), Explain::no};
   refuse_flags_as_values(flags);
   if (const auto rest = app.remaining(); !rest.empty()) refuse_argument(rest.front());
   ParsedCommand command{effective_config(flags), Action::train, "",

@@ -89,7 +89,7 @@ struct Config {
 };
 
 /// What the command line asks for.
-enum class Action { train, help, print_config, version };
+enum class Action { train, help, print_config, print_completion, version };
 
 /// Whether training also tells what it costs (--explain).
 enum class Explain { no, yes };

@@ -19,7 +19,7 @@ stop() {
 }
 
 remove_machine() {
-  umount -R "$folder/proc" "$folder/dev"
+  umount -R "$folder/proc" "$folder/sys" "$folder/dev"
   rm -rf "$folder"
 }
 
@@ -49,6 +49,7 @@ make_machine() {
   [ ! -e /etc/ssl/certs/ca-certificates.crt ] ||
     install -D /etc/ssl/certs/ca-certificates.crt "$folder/etc/ssl/certs/ca-certificates.crt"
   mount --bind /proc "$folder/proc"
+  mount --bind /sys "$folder/sys"
   mount --rbind /dev "$folder/dev"
 }
 

@@ -1,6 +1,6 @@
 # Installs the build into a folder, moves that folder, and builds and runs the consumer against it:
 # what it prints is known, and none of its programs or libraries may look into the build.
-# -D BUILD, CONFIG, COMPILER, MPIRUN.
+# -D BUILD, CONFIG, COMPILER, MPIRUN, MANUALS (whether manual pages were made).
 function(run)
   cmake_parse_arguments(PARSE_ARGV 0 step "" "OUTPUT" "COMMAND")
   execute_process(COMMAND ${step_COMMAND} RESULT_VARIABLE code OUTPUT_VARIABLE out ERROR_VARIABLE err)
@@ -28,6 +28,14 @@ file(RENAME "${scratch}/first" "${prefix}")
 run(COMMAND "${prefix}/bin/train" --config "${prefix}/share/skep/presets/quickstart.toml" --print-config
     OUTPUT config)
 expect("${config}" "context = 128")
+file(READ "${prefix}/share/bash-completion/completions/train" completion)
+expect("${completion}" "--data.train) _skep_offer")
+if(MANUALS)
+  file(READ "${prefix}/share/man/man1/train.1" manual)
+  expect("${manual}" "\\fB\\-\\-data.train\\fR\n")
+  expect("${manual}" ".SH EXAMPLES")
+endif()
+
 foreach(program train generate evaluate tokenize inspect bench)
   run(COMMAND ldd "${prefix}/bin/${program}" OUTPUT libraries)
   expect("${libraries}" "${prefix}/bin/../lib")
