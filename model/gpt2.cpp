@@ -71,8 +71,8 @@ Gpt2Block::Gpt2Block(const ModelConfig& c, std::int64_t layer)
       dropout_2_(child<Dropout>("dropout_2", c.dropout)) {}
 
 Tensor Gpt2Block::forward(const Tensor& x, const Pass& pass) {
-  const Tensor h = add(x, dropout_1_(attention_(norm_1_(x, pass), pass), pass));
-  return add(h, dropout_2_(mlp_(norm_2_(h, pass), pass), pass));
+  const auto [h, normed] = norm_2_.join(x, dropout_1_(attention_(norm_1_(x, pass), pass), pass));
+  return add(h, dropout_2_(mlp_(normed, pass), pass));
 }
 
 Gpt2::Gpt2(const ModelConfig& c)

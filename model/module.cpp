@@ -23,10 +23,11 @@ void watch_gradient(const Tensor& out, std::shared_ptr<const Probe> probe,
 
 }  // namespace
 
-Tensor Module::operator()(const Tensor& x, const Pass& pass) {
-  const Tensor out = forward(x, pass);
+Tensor Module::operator()(const Tensor& x, const Pass& pass) { return shown(x, forward(x, pass)); }
+
+Tensor Module::shown(const Tensor& in, Tensor out) const {
   for (const auto& probe : probes_) {
-    if (probe->forward) probe->forward(path_, x, out);
+    if (probe->forward) probe->forward(path_, in, out);
     watch_gradient(out, probe, path_);
   }
   return out;

@@ -60,6 +60,10 @@ class Module {
  protected:
   virtual Tensor forward(const Tensor& x, const Pass& pass) = 0;
 
+  /// Shows `out`, computed from `in`, to the probes: for modules that can be called in another way
+  /// too.
+  Tensor shown(const Tensor& in, Tensor out) const;
+
   /// Declares a parameter; usable once a ParameterStore has been built over the root.
   const Parameter& parameter(const std::string& name, const Shape& shape, const Init& init);
 

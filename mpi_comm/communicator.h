@@ -40,6 +40,8 @@ class Communicator {
 
   /// Non-blocking: carries out this rank's plan on `data` while the caller goes on.
   Pending start(Plan plan, WireSpan data, Combine how = Combine::sum);
+  /// The same for a plan that reads one buffer and fills another (see Topology::all_to_all).
+  Pending start(Plan plan, WireView send, WireSpan receive);
   /// To be called now and then while plans are in flight; true when anything moved.
   bool progress() { return executor_.progress(); }
 
@@ -54,6 +56,13 @@ class Communicator {
                    const Route& route = {});
   /// `data` of rank `root` for the whole group.
   void broadcast(WireSpan data, int root, const Route& route = {});
+  /// Position i of the group gets the i-th of the equal blocks of `send`; `receive` gets one block
+  /// of every position, in the group's order. The buffers do not overlap.
+  void all_to_all(WireView send, WireSpan receive, const Route& route = {});
+  /// As all_to_all; send_counts[i] elements go to position i, receive_counts[i] come from it. What
+  /// one rank sends another expects.
+  void all_to_allv(WireView send, std::span<const std::size_t> send_counts, WireSpan receive,
+                   std::span<const std::size_t> receive_counts, const Route& route = {});
   /// Returns on no rank before it has been called on all.
   void barrier();
 

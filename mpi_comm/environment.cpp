@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstdlib>
@@ -73,7 +74,23 @@ void Environment::find_local_ranks() {
   sched_getaffinity(0, sizeof processors, &processors);
   MPI_CHECK(MPI_Allreduce(MPI_IN_PLACE, &processors, sizeof processors, MPI_BYTE, MPI_BOR, local));
   local_processors_ = CPU_COUNT(&processors);
+  // The first rank of a host stands for it.
+  int first = rank_;
+  MPI_CHECK(MPI_Bcast(&first, 1, MPI_INT, 0, local));
+  std::vector<int> first_ranks(static_cast<std::size_t>(size_));
+  MPI_CHECK(MPI_Allgather(&first, 1, MPI_INT, first_ranks.data(), 1, MPI_INT, MPI_COMM_WORLD));
+  hosts_ = number_hosts(first_ranks);
   MPI_CHECK(MPI_Comm_free(&local));
+}
+
+std::vector<int> number_hosts(std::span<const int> first_ranks) {
+  std::vector<int> known, numbers;
+  for (const int first : first_ranks) {
+    const auto found = std::find(known.begin(), known.end(), first);
+    numbers.push_back(static_cast<int>(found - known.begin()));
+    if (found == known.end()) known.push_back(first);
+  }
+  return numbers;
 }
 
 std::string find_singletons(int mpi_size, const ReadVariable& read) {

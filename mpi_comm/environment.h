@@ -4,7 +4,9 @@
 // exception passes it does not finalise: the other ranks would wait there for ever; main's catch
 // calls abort_all (leave.h) instead.
 #include <functional>
+#include <span>
 #include <string>
+#include <vector>
 
 namespace skep {
 
@@ -22,6 +24,8 @@ class Environment {
   int local_rank() const { return local_rank_; }
   int local_size() const { return local_size_; }
   const std::string& host() const { return host_; }
+  /// The host of each rank, counted from 0 in the order of their first ranks.
+  const std::vector<int>& hosts() const { return hosts_; }
   /// Processors the ranks of this host may use, all together.
   int local_processors() const { return local_processors_; }
   /// More ranks on this host than processors: loops that wait must give way.
@@ -32,7 +36,12 @@ class Environment {
 
   int rank_ = 0, size_ = 1, local_rank_ = 0, local_size_ = 1, local_processors_ = 1;
   std::string host_;
+  std::vector<int> hosts_;
 };
+
+/// Numbers hosts from 0 on, given for each rank the first rank of its host: {0, 1, 0, 3} gives
+/// {0, 1, 0, 2}.
+std::vector<int> number_hosts(std::span<const int> first_ranks);
 
 /// Reads an environment variable; null when it is not set.
 using ReadVariable = std::function<const char*(const char*)>;

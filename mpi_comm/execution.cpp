@@ -15,10 +15,10 @@ void for_each_chunk(Range range, std::size_t max_chunk, Visit visit) {
 
 }  // namespace
 
-void Execution::begin(Plan plan, WireSpan data, Combine how, int tag, std::size_t max_chunk,
-                      TrafficCounts& counts) {
+void Execution::begin(Plan plan, const PlanBuffer& buffer, Combine how, int tag,
+                      std::size_t max_chunk, TrafficCounts& counts) {
   plan_ = std::move(plan);
-  data_ = data;
+  buffer_ = buffer;
   how_ = how;
   tag_ = tag;
   max_chunk_ = max_chunk;
@@ -44,6 +44,7 @@ bool Execution::advance(Transport& transport) {
 // Receives first: a message that finds its receive waiting is not copied twice.
 void Execution::post(Transport& transport) {
   const Round& round = plan_.rounds[round_];
+  if (round.before) round.before();
   const bool combining = round.on_arrival == OnArrival::combine;
   arrivals_.clear();
   departures_.clear();
@@ -51,21 +52,21 @@ void Execution::post(Transport& transport) {
   if (combining) {
     std::size_t elements = 0;
     for (const Transfer& transfer : round.receives) elements += transfer.range.size();
-    const std::size_t bytes = elements * size_of(data_.type());
+    const std::size_t bytes = elements * size_of(buffer_.type());
     if (inbox_.size() < bytes) inbox_.resize(bytes);
   }
   std::size_t inbox_bytes = 0;
   for (const auto& [peer, range] : round.receives)
     for_each_chunk(range, max_chunk_, [&, peer = peer](std::size_t begin, std::size_t count) {
-      const WireSpan target = data_.part(begin, count);
+      const WireSpan target = buffer_.write(begin, count);
       const WireSpan landing =
-          combining ? WireSpan{inbox_.data() + inbox_bytes, count, data_.type()} : target;
+          combining ? WireSpan{inbox_.data() + inbox_bytes, count, buffer_.type()} : target;
       inbox_bytes += target.size_bytes();
       arrivals_.push_back({transport.receive(peer, tag_, landing), landing, target});
     });
   for (const auto& [peer, range] : round.sends)
     for_each_chunk(range, max_chunk_, [&, peer = peer](std::size_t begin, std::size_t count) {
-      const WireView piece = data_.part(begin, count);
+      const WireView piece = buffer_.read(begin, count);
       departures_.push_back(transport.send(peer, tag_, piece));
       ++counts_->messages_sent;
       counts_->bytes_sent += piece.size_bytes();

@@ -7,6 +7,7 @@
 
 #include "mpi_comm/combine.h"
 #include "mpi_comm/plan.h"
+#include "mpi_comm/plan_buffer.h"
 #include "mpi_comm/traffic.h"
 #include "mpi_comm/transport.h"
 
@@ -15,7 +16,7 @@ namespace skep {
 class Execution {
  public:
   /// `max_chunk` elements at most in one message; the same on all ranks.
-  void begin(Plan plan, WireSpan data, Combine how, int tag, std::size_t max_chunk,
+  void begin(Plan plan, const PlanBuffer& buffer, Combine how, int tag, std::size_t max_chunk,
              TrafficCounts& counts);
   /// Goes as far as it can; true when anything moved.
   bool advance(Transport& transport);
@@ -32,7 +33,7 @@ class Execution {
   bool collect(Transport& transport);
 
   Plan plan_;
-  WireSpan data_{nullptr, 0, WireType::u8};
+  PlanBuffer buffer_{WireSpan{nullptr, 0, WireType::u8}};
   Combine how_ = Combine::sum;
   int tag_ = 0;
   std::size_t max_chunk_ = 0;

@@ -46,7 +46,7 @@ void Pending::wait() {
 Executor::Executor(Transport& transport, Traffic& traffic)
     : transport_(transport), traffic_(traffic) {}
 
-Pending Executor::start(Plan plan, WireSpan data, Combine how) {
+Pending Executor::start(Plan plan, const PlanBuffer& buffer, Combine how) {
   if (spare_.empty()) {
     spare_.push_back(all_.emplace_back(std::make_unique<Execution>()).get());
     in_flight_.reserve(all_.size());
@@ -56,7 +56,7 @@ Pending Executor::start(Plan plan, WireSpan data, Combine how) {
   in_flight_.push_back(&execution);
   const int tag = static_cast<int>(started_++ % static_cast<std::uint64_t>(transport_.tag_count()));
   TrafficCounts& counts = traffic_.of(plan.topology);
-  execution.begin(std::move(plan), data, how, tag, max_chunk_, counts);
+  execution.begin(std::move(plan), buffer, how, tag, max_chunk_, counts);
   Pending pending(*this, execution);
   execution.advance(transport_);  // the first messages leave now
   return pending;

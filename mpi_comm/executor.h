@@ -46,7 +46,7 @@ class Executor {
   static constexpr std::size_t default_max_chunk = (std::size_t{1} << 31) - 64;
 
   Executor(Transport& transport, Traffic& traffic);
-  Pending start(Plan plan, WireSpan data, Combine how);
+  Pending start(Plan plan, const PlanBuffer& buffer, Combine how);
   /// Moves everything in flight as far as it goes; true when anything moved.
   bool progress();
   /// Elements in one message, at least 1; set it alike on all ranks while nothing is in flight.

@@ -39,6 +39,15 @@ void Plan::append(Plan&& next) {
                 std::make_move_iterator(next.rounds.end()));
 }
 
+void Plan::shift(std::size_t elements) {
+  for (Round& round : rounds)
+    for (auto* transfers : {&round.sends, &round.receives})
+      for (Transfer& transfer : *transfers) {
+        transfer.range.begin += elements;
+        transfer.range.end += elements;
+      }
+}
+
 std::string to_string(const Plan& plan) {
   std::string text =
       fmt::format("{} {}: {} ranks, {} rounds, {} elements sent\n", plan.topology, plan.operation,

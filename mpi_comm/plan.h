@@ -4,12 +4,13 @@
 // Between two ranks, messages are matched in the order of the plan: the k-th send to a peer meets
 // that peer's k-th receive. Plans of all ranks together can be checked without MPI (simulator.h).
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
 namespace skep {
 
-/// Elements [begin, end) of the buffer the plan works on.
+/// Elements [begin, end) of the buffer this rank's plan works on.
 struct Range {
   std::size_t begin = 0, end = 0;
   std::size_t size() const { return end - begin; }
@@ -19,7 +20,7 @@ struct Range {
 
 struct Transfer {
   int peer = 0;  ///< the other rank
-  Range range;   ///< which elements, the same on both sides
+  Range range;   ///< which elements of this rank's buffer
 };
 
 /// What becomes of received elements: combined into the buffer in the order listed, or stored.
@@ -28,22 +29,30 @@ enum class OnArrival { combine, copy };
 struct Round {
   OnArrival on_arrival = OnArrival::copy;
   std::vector<Transfer> sends, receives;
+  std::function<void()> before;  ///< this rank's own work on what has arrived; mostly none
 
   // Empty ranges are never sent: both sides leave them out.
   void send(int peer, Range range);
   void receive(int peer, Range range);
 };
 
+/// How the two ends of a transfer name its elements: by one range, since all ranks number their
+/// elements alike, or each by a range of its own buffer.
+enum class Numbering { shared, own };
+
 struct Plan {
   std::string topology;   ///< who made it; traffic is counted under this name
   std::string operation;  ///< "all_reduce", …
   std::vector<Round> rounds;
   int participants = 1;  ///< ranks whose values meet: the divisor of a mean
+  Numbering numbering = Numbering::shared;
 
   /// Elements this rank sends over all rounds.
   std::size_t elements_sent() const;
   /// Appends the rounds of another plan.
   void append(Plan&& next);
+  /// Moves all ranges by `elements`: the plan then works further back in a larger buffer.
+  void shift(std::size_t elements);
 };
 
 /// A table for readers: one line a round, e.g. `  0  combine  send 0-3 to 1      receive 6-9 from

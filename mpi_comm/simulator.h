@@ -11,9 +11,10 @@
 namespace skep {
 
 /// Faults found, in words with rank and round; empty when the plans fit together:
-/// every send meets a receive of the same range, no deadlock, no range outside its buffer, and no
+/// every send meets a receive of the same range (of the same size where each rank numbers its own
+/// buffer), no deadlock, no range outside its buffer, and no
 /// range of a round written while it is sent or written twice.
-/// `buffers[r]` is rank r's data (all of one size) and holds the result afterwards. Arrivals are
+/// `buffers[r]` is rank r's data and holds the result afterwards. Arrivals are
 /// combined by addition.
 template <class T>
 std::vector<std::string> simulate(const std::vector<Plan>& plans,

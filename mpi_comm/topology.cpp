@@ -7,16 +7,27 @@
 #include <numeric>
 
 #include "mpi_comm/comm_error.h"
+#include "mpi_comm/shifts.h"
 
 namespace skep {
 namespace {
 
-using Registry = std::map<std::string, std::unique_ptr<Topology> (*)(), std::less<>>;
+using Registry = std::map<std::string, TopologyEntry::Make, std::less<>>;
 
 // A function's static: ready whichever file's entries are initialised first.
 Registry& registry() {
   static Registry topologies;
   return topologies;
+}
+
+// Blocks of these sizes side by side, from element `begin` on.
+std::vector<Range> side_by_side(std::span<const std::size_t> counts, std::size_t begin = 0) {
+  std::vector<Range> blocks;
+  for (const std::size_t count : counts) {
+    blocks.push_back({begin, begin + count});
+    begin += count;
+  }
+  return blocks;
 }
 
 }  // namespace
@@ -40,6 +51,10 @@ std::vector<std::vector<int>> Topology::groups(const Place& at) const {
   std::vector<int> everybody(static_cast<std::size_t>(at.size));
   std::iota(everybody.begin(), everybody.end(), 0);
   return {everybody};
+}
+
+Reach Topology::reach(int size) const {
+  return groups({.rank = 0, .size = size}).size() == 1 ? Reach::global : Reach::partial;
 }
 
 Group Topology::group(const Place& at) const {
@@ -68,12 +83,8 @@ Plan Topology::all_gather(const Place& at, std::span<const std::size_t> counts) 
   comm_check(counts.size() == own.ranks.size(),
              "topology {}: all_gather got {} counts for a group of {} ranks", name(), counts.size(),
              own.size());
-  std::vector<Range> blocks;
-  for (std::size_t begin = 0; const std::size_t count : counts) {
-    blocks.push_back({begin, begin + count});
-    begin += count;
-  }
-  return labelled(own.size() > 1 ? plan_all_gather(own, blocks) : Plan{}, own, "all_gather");
+  return labelled(own.size() > 1 ? plan_all_gather(own, side_by_side(counts)) : Plan{}, own,
+                  "all_gather");
 }
 
 Plan Topology::broadcast(const Place& at, int root, std::size_t count) const {
@@ -85,6 +96,24 @@ Plan Topology::broadcast(const Place& at, int root, std::size_t count) const {
   return labelled(own.size() > 1 ? plan_broadcast(own, position, count) : Plan{}, own, "broadcast");
 }
 
+Plan Topology::all_to_all(const Place& at, std::span<const std::size_t> send_counts,
+                          std::span<const std::size_t> receive_counts) const {
+  const Group own = group(at);
+  comm_check(send_counts.size() == own.ranks.size() && receive_counts.size() == own.ranks.size(),
+             "topology {}: all_to_all got {} and {} counts for a group of {} ranks", name(),
+             send_counts.size(), receive_counts.size(), own.size());
+  const std::vector<Range> sends = side_by_side(send_counts);
+  const std::vector<Range> receives = side_by_side(receive_counts, sends.back().end);
+  Plan plan = labelled(plan_all_to_all(own, sends, receives), own, "all_to_all");
+  plan.numbering = Numbering::own;
+  return plan;
+}
+
+Plan Topology::plan_all_to_all(const Group& group, const std::vector<Range>& sends,
+                               const std::vector<Range>& receives) const {
+  return exchange(group, 1, sends, receives);
+}
+
 Plan Topology::labelled(Plan plan, const Group& group, std::string_view operation) const {
   plan.topology = name();
   plan.operation = operation;
@@ -92,12 +121,12 @@ Plan Topology::labelled(Plan plan, const Group& group, std::string_view operatio
   return plan;
 }
 
-std::unique_ptr<Topology> make_topology(std::string_view name) {
+std::unique_ptr<Topology> make_topology(std::string_view name, const TopologySettings& settings) {
   const auto found = registry().find(name);
   if (found == registry().end())
     comm_fail(CommFailure::usage, "unknown topology \"{}\": choose one of {}", name,
               fmt::join(topology_names(), ", "));
-  return found->second();
+  return found->second(settings);
 }
 
 std::vector<std::string> topology_names() {
@@ -106,7 +135,7 @@ std::vector<std::string> topology_names() {
   return names;
 }
 
-TopologyEntry::TopologyEntry(std::string name, std::unique_ptr<Topology> (*make)()) {
+TopologyEntry::TopologyEntry(std::string name, Make make) {
   registry().emplace(std::move(name), make);
 }
 

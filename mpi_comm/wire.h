@@ -82,6 +82,10 @@ class WireView {
   std::size_t count() const { return count_; }
   WireType type() const { return type_; }
   std::size_t size_bytes() const { return count_ * size_of(type_); }
+  /// Elements [begin, begin + count).
+  WireView part(std::size_t begin, std::size_t count) const {
+    return {data_ + begin * size_of(type_), count, type_};
+  }
 
  private:
   const std::byte* data_;

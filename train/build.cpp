@@ -3,12 +3,15 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
 #include "train/data/corpus.h"
 #include "train/observe/console.h"
 #include "train/observe/metrics_file.h"
 #include "train/observe/rank_log.h"
+#include "train/sync/every_step.h"
+#include "train/sync/local_sgd.h"
 
 namespace skep {
 namespace {
@@ -28,6 +31,62 @@ std::unique_ptr<LrSchedule> make_schedule(const Config& config) {
     return std::make_unique<CosineLr>(config.optim.lr, config.optim.min_lr, config.schedule.warmup,
                                       decay_steps(config));
   fail(ErrorKind::usage, "schedule.kind \"{}\" is not known", kind);
+}
+
+std::unique_ptr<Reduction> make_reduction(const CommSection& comm) {
+  if (comm.reduction == "exact") return make_exact_reduction(comm.exact_scale);
+  if (comm.wire == "bf16") return make_owner_sum(make_bf16_codec());
+  if (comm.reduction == "rank_order") return make_owner_sum(make_fp32_codec());
+  return make_fast_reduction();
+}
+
+BucketedSettings bucket_settings(const CommSection& comm) {
+  BucketedSettings settings;
+  const double elements = comm.bucket_mb * (1 << 18);  // of fp32
+  settings.sizes.elements = std::max<std::int64_t>(1, std::llround(std::min(elements, 1e15)));
+  settings.sizes.first_elements = std::min(settings.sizes.first_elements, settings.sizes.elements);
+  settings.overlap = comm.overlap ? Overlap::yes : Overlap::no;
+  return settings;
+}
+
+Phase make_phase(const Config& config, int ranks, const std::vector<int>& hosts) {
+  Phase phase;
+  phase.topology =
+      make_topology(config.comm.topology, {static_cast<int>(config.comm.cluster_size), hosts});
+  const bool everybody = phase.topology->reach(ranks) == Reach::global;
+  if (config.sync.rule == "local_sgd")
+    phase.sync = make_local_sgd(config.sync.period);
+  else if (everybody)
+    phase.sync = make_every_step(make_reduction(config.comm), bucket_settings(config.comm));
+  else
+    phase.sync = make_local_sgd(1);
+  phase.name = fmt::format("{}, {}", phase.topology->name(), phase.sync->name());
+  const std::string note = phase.topology->note(ranks);
+  if (!note.empty()) phase.name += fmt::format(" ({})", note);
+  return phase;
+}
+
+/// The first step that is not in the phase.
+std::int64_t end_of(const PhaseEntry& entry, double steps_per_epoch) {
+  if (entry.until_step > 0) return entry.until_step;
+  if (entry.until_epoch > 0)
+    return std::max<std::int64_t>(1, std::llround(std::ceil(entry.until_epoch * steps_per_epoch)));
+  return std::numeric_limits<std::int64_t>::max();
+}
+
+std::unique_ptr<PhaseSchedule> make_phases(const Config& config, int ranks,
+                                           const std::vector<int>& hosts, std::int64_t windows) {
+  const double steps_per_epoch =
+      static_cast<double>(windows) / static_cast<double>(config.batch.global_batch);
+  std::vector<Phase> phases;
+  for (const PhaseEntry& entry : config.phases) {
+    phases.push_back(make_phase(during_phase(config, entry), ranks, hosts));
+    phases.back().until_step = end_of(entry, steps_per_epoch);
+  }
+  // What no [[phase]] covers is as the other keys say.
+  if (phases.empty() || phases.back().until_step < std::numeric_limits<std::int64_t>::max())
+    phases.push_back(make_phase(config, ranks, hosts));
+  return std::make_unique<PhaseSchedule>(std::move(phases));
 }
 
 void add_data(Parts& parts, const Config& config, Corpus&& corpus, const BatchSplit& split) {
@@ -87,22 +146,21 @@ void check_memory(const ModelConfig& c) {
 
 }  // namespace
 
-Parts build_parts(const Config& config, Communicator& comm) {
+Parts build_parts(const Config& config, Communicator& comm, const std::vector<int>& hosts) {
   Parts parts(comm);
   const BatchSplit split = split_batch(config.batch, comm.size());
   Corpus corpus = load_corpus(config.data, config.model);
   parts.data_description = corpus.description;
-  parts.topology = make_topology(config.comm.topology);
   const ModelConfig model = model_config(config.model, corpus.known_ids, corpus.vocab_size);
   check_memory(model);
   parts.model = make_model(model);
   parts.parameters = std::make_unique<ParameterStore>(*parts.model, config.run.seed, DType::f32,
                                                       compute_dtype(config.precision));
   parts.objective = make_next_token();
-  parts.sync = make_every_step();
   parts.optimizer = make_optimizer(config.optim, parts.parameters->values());
   parts.schedule = make_schedule(config);
   add_data(parts, config, std::move(corpus), split);
+  parts.phases = make_phases(config, comm.size(), hosts, parts.loader->order().windows);
   return parts;
 }
 
@@ -134,7 +192,7 @@ std::string describe_run(const Config& config, const Parts& parts, const Environ
       "skep: {} ranks ({} on {}), {} threads each, topology {}\n{}\nmodel: {}: {} "
       "parameters\nbatch: {}\nrun: {}",
       environment.size(), environment.local_size(), environment.host(), threads,
-      parts.topology->name(), parts.data_description, to_string(parts.model->config()),
+      parts.phases->at(0).name, parts.data_description, to_string(parts.model->config()),
       parts.parameters->parameter_count(), parts.loader->split().describe(), run_directory(config));
 }
 

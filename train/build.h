@@ -12,7 +12,8 @@ DType compute_dtype(const PrecisionSection& precision);
 /// The model of a configuration, for a vocabulary of `known_ids` ids in `rows` rows.
 ModelConfig model_config(const ModelSection& section, std::int64_t known_ids, std::int64_t rows);
 
-Parts build_parts(const Config& config, Communicator& comm);
+/// `hosts`: the host of each rank; empty: all on one.
+Parts build_parts(const Config& config, Communicator& comm, const std::vector<int>& hosts = {});
 Limits build_limits(const Config& config);
 
 /// Console on rank 0 (as run.progress says), metrics.jsonl on rank 0, a log on every rank. `first`:

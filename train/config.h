@@ -4,8 +4,14 @@
 // allowed values, help) stands once, in config_table.cpp. All errors here are Error(usage).
 #include <cstdint>
 #include <string>
+#include <utility>
+#include <variant>
+#include <vector>
 
 namespace skep {
+
+/// What a key may hold.
+using ConfigValue = std::variant<std::int64_t, double, bool, std::string>;
 
 struct RunSection {
   std::string dir;
@@ -67,13 +73,31 @@ struct PrecisionSection {
 
 struct CommSection {
   std::string topology = "ring";
+  std::int64_t cluster_size = 4;
+  std::string reduction = "fast";
+  double exact_scale = 0x1p24;
+  std::string wire = "fp32";
+  double bucket_mb = 25;
+  bool overlap = true;
   std::int64_t hash_every = 100;
+};
+
+struct SyncSection {
+  std::string rule = "every_step";
+  std::int64_t period = 4;
 };
 
 struct CheckpointSection {
   std::int64_t every = 0;
   std::int64_t keep = 3;
   std::string dir;
+};
+
+/// One [[phase]] of a file: other values of some keys until an epoch or a step; whichever is set.
+struct PhaseEntry {
+  double until_epoch = 0;
+  std::int64_t until_step = 0;  ///< with neither, the phase lasts to the end
+  std::vector<std::pair<std::string, ConfigValue>> settings;  ///< full key names
 };
 
 struct Config {
@@ -85,8 +109,13 @@ struct Config {
   ScheduleSection schedule;
   PrecisionSection precision;
   CommSection comm;
+  SyncSection sync;
   CheckpointSection checkpoint;
+  std::vector<PhaseEntry> phases;
 };
+
+/// The configuration as it is during one of its phases: the phase's settings in their keys' places.
+Config during_phase(const Config& config, const PhaseEntry& phase);
 
 /// What the command line asks for.
 enum class Action { train, help, print_config, print_completion, version };

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include "engine/core/error.h"
+#include "mpi_comm/topology.h"
 #include "train/config.h"
 
 namespace skep {
@@ -28,6 +29,43 @@ void check_schedule(const Config& config) {
          config.optim.min_lr, config.optim.lr);
 }
 
+void check_comm(const CommSection& comm) {
+  if (comm.reduction == "exact" && comm.wire != "fp32")
+    fail(ErrorKind::usage,
+         "comm.wire {} cannot be combined with comm.reduction exact, which sends integers: set one "
+         "of them back",
+         comm.wire);
+}
+
+Reach reach_of(const CommSection& comm, std::int64_t ranks) {
+  TopologySettings settings;
+  settings.cluster_size = static_cast<int>(comm.cluster_size);
+  return make_topology(comm.topology, settings)->reach(static_cast<int>(ranks));
+}
+
+/// Where ranks meet in part, or now and then, their parameters travel, not their gradients.
+void check_meeting(const Config& config, std::int64_t ranks, const std::string& place) {
+  const bool partial = reach_of(config.comm, ranks) == Reach::partial;
+  if (!partial && config.sync.rule == "every_step") return;
+  const std::string why =
+      partial ? fmt::format(
+                    "topology {} groups only some of the {} ranks at a step, so parameters "
+                    "are averaged in fp32 and no gradients travel",
+                    config.comm.topology, ranks)
+              : fmt::format("sync.rule {} averages parameters in fp32 and no gradients travel",
+                            config.sync.rule);
+  if (config.comm.reduction == "exact")
+    fail(ErrorKind::usage, "{}comm.reduction exact cannot be had: {}", place, why);
+  if (config.comm.wire != "fp32")
+    fail(ErrorKind::usage, "{}comm.wire {} cannot be had: {}", place, config.comm.wire, why);
+}
+
+void check_phases(const Config& config, std::int64_t ranks) {
+  if (config.phases.empty()) return check_meeting(config, ranks, "");
+  for (std::size_t i = 0; i < config.phases.size(); ++i)
+    check_meeting(during_phase(config, config.phases[i]), ranks, fmt::format("phase {}: ", i + 1));
+}
+
 }  // namespace
 
 void validate(const Config& config, std::int64_t ranks) {
@@ -36,6 +74,8 @@ void validate(const Config& config, std::int64_t ranks) {
          "no training data: give --data.train FILE (a text, or a .bin file of tokens)");
   check_model(config.model);
   check_schedule(config);
+  check_comm(config.comm);
+  check_phases(config, ranks);
   split_batch(config.batch, ranks);
 }
 

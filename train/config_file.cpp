@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/core/error.h"
+#include "train/config_phases.h"
 #include "train/config_table.h"
 
 namespace skep {
@@ -26,6 +27,7 @@ std::vector<Entry> entries_in_file_order(const toml::table& root) {
   for (const auto& [name, node] : root) {
     const std::string section(name.str());
     const toml::table* keys = node.as_table();
+    if (section == "phase") continue;  // read_phases
     if (keys == nullptr || keys->empty())
       entries.push_back({name.source().begin.line, section, "", &node});
     else
@@ -51,14 +53,6 @@ void refuse_outside_key(const Entry& entry, const std::string& where) {
          nearest_config_key(entry.section + ".").section);
   fail(ErrorKind::usage, "{}: key {} stands outside a [section]; did you mean {}?", where,
        entry.section, nearest_config_key(entry.section).full_name());
-}
-
-std::optional<ConfigValue> scalar(const toml::node& node) {
-  if (const auto* integer = node.as_integer()) return ConfigValue(integer->get());
-  if (const auto* number = node.as_floating_point()) return ConfigValue(number->get());
-  if (const auto* truth = node.as_boolean()) return ConfigValue(truth->get());
-  if (const auto* text = node.as_string()) return ConfigValue(text->get());
-  return std::nullopt;
 }
 
 std::string name_of_kind(const toml::node& node) {
@@ -95,6 +89,14 @@ toml::table parse(const std::string& text, const std::string& file_name) {
 
 }  // namespace
 
+std::optional<ConfigValue> scalar(const toml::node& node) {
+  if (const auto* integer = node.as_integer()) return ConfigValue(integer->get());
+  if (const auto* number = node.as_floating_point()) return ConfigValue(number->get());
+  if (const auto* truth = node.as_boolean()) return ConfigValue(truth->get());
+  if (const auto* text = node.as_string()) return ConfigValue(text->get());
+  return std::nullopt;
+}
+
 void read_toml(Config& config, const std::string& text, const std::string& file_name) {
   const toml::table root = parse(text, file_name);
   for (const Entry& entry : entries_in_file_order(root)) {
@@ -105,6 +107,7 @@ void read_toml(Config& config, const std::string& text, const std::string& file_
       read_key(config, entry.section + "." + entry.key, *entry.node, where);
     }
   }
+  if (const toml::node* phases = root.get("phase")) config.phases = read_phases(*phases, file_name);
 }
 
 std::string print_config(const Config& config) {
@@ -117,7 +120,7 @@ std::string print_config(const Config& config) {
     text += fmt::format("# {} ({})\n{} = {}\n", key.help, describe_wanted(key), key.name,
                         toml_literal(key.get(config)));
   }
-  return text;
+  return text + print_phases(config.phases);
 }
 
 }  // namespace skep

@@ -1,6 +1,7 @@
 // The one place where a key's name, allowed values and help stand (its default is the initialiser
 // in config.h). To add a key: one member there, one line here.
 #include "train/config_table.h"
+#include "mpi_comm/topology.h"
 
 #include <algorithm>
 #include <cmath>
@@ -41,6 +42,14 @@ Rule size_from(std::int64_t low) { return from_to(low, std::numeric_limits<std::
 Rule above_zero() {
   return {"greater than 0", [](const ConfigValue& value) {
             return as_number(value) > 0 && std::isfinite(as_number(value));
+          }};
+}
+
+Rule power_of_two() {
+  return {"a power of two from 1 to 2^40", [](const ConfigValue& value) {
+            int exponent = 0;
+            const double number = as_number(value);
+            return number >= 1 && number <= 0x1p40 && std::frexp(number, &exponent) == 0.5;
           }};
 }
 
@@ -190,10 +199,33 @@ void add_precision(std::vector<ConfigKey>& keys) {
 
 void add_comm(std::vector<ConfigKey>& keys) {
   Section comm(keys, "comm", &Config::comm);
-  comm.add("topology", &CommSection::topology, one_of({"ring", "tree", "full_mesh"}),
-           "wires over which gradients are summed");
+  comm.add("topology", &CommSection::topology, one_of(topology_names()),
+           "wires over which ranks meet; random_clusters, grid and exponential group only some "
+           "ranks at a step: parameters are averaged then, not gradients");
+  comm.add("cluster_size", &CommSection::cluster_size, from_to(1, 1 << 20),
+           "ranks in a cluster of random_clusters, at most");
+  comm.add(
+      "reduction", &CommSection::reduction, one_of({"fast", "rank_order", "exact"}),
+      "how gradients are added: fast (as the topology does it), rank_order (one order whatever "
+      "the topology), exact (the same bits for any topology and number of ranks)");
+  comm.add("exact_scale", &CommSection::exact_scale, power_of_two(),
+           "for exact: gradients are rounded to multiples of one over this");
+  comm.add("wire", &CommSection::wire, one_of({"fp32", "bf16"}),
+           "type in which gradients travel; sums are fp32");
+  comm.add("bucket_mb", &CommSection::bucket_mb, above_zero(),
+           "MiB of gradients summed in one piece; the first piece is at most 1 MiB");
+  comm.add("overlap", &CommSection::overlap, any(),
+           "sum gradients while backward still computes; the result is the same bit for bit");
   comm.add("hash_every", &CommSection::hash_every, at_least(0),
            "steps between checks that all ranks hold the same parameters; 0: never");
+}
+
+void add_sync(std::vector<ConfigKey>& keys) {
+  Section sync(keys, "sync", &Config::sync);
+  sync.add("rule", &SyncSection::rule, one_of({"every_step", "local_sgd"}),
+           "every_step sums gradients over all ranks; local_sgd trains each rank by itself and "
+           "averages the parameters every sync.period steps");
+  sync.add("period", &SyncSection::period, at_least(1), "steps from one average to the next");
 }
 
 void add_checkpoint(std::vector<ConfigKey>& keys) {
@@ -218,6 +250,7 @@ const std::vector<ConfigKey>& config_keys() {
     add_schedule(all);
     add_precision(all);
     add_comm(all);
+    add_sync(all);
     add_checkpoint(all);
     return all;
   }();

@@ -4,14 +4,11 @@
 #include <functional>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "train/config.h"
 
 namespace skep {
-
-using ConfigValue = std::variant<std::int64_t, double, bool, std::string>;
 
 /// Which values a key takes beyond its type, and how to say so ("at least 1").
 struct Rule {

@@ -90,8 +90,8 @@ StepCosts predict_step_costs(const Parts& parts) {
   const BatchSplit& split = parts.loader->split();
   const double context = static_cast<double>(parts.model->config().context);
   const auto elements = [&](std::int64_t count) {
-    const Plan plan =
-        parts.topology->all_reduce(parts.comm.place(), static_cast<std::size_t>(count));
+    const Plan plan = parts.phases->at(0).topology->all_reduce(parts.comm.place(),
+                                                               static_cast<std::size_t>(count));
     return static_cast<double>(plan.elements_sent());
   };
   StepCosts costs;

@@ -62,7 +62,7 @@ void train(const ParsedCommand& command, const Environment& environment,
   std::vector<std::string> notes;
   together([&] {
     validate(config, environment.size());
-    parts = std::make_unique<Parts>(build_parts(config, comm));
+    parts = std::make_unique<Parts>(build_parts(config, comm, environment.hosts()));
     trainer = std::make_unique<Trainer>(*parts, build_limits(config));
     const std::string checkpoint = checkpoint_to_resume(config, notes);
     if (checkpoint.empty()) return;

@@ -5,13 +5,16 @@
 #include <limits>
 
 #include "engine/autograd/tape.h"
+#include "engine/core/background.h"
 #include "engine/core/random.h"
+#include "engine/kernels/copy.h"
 #include "mpi_comm/leave.h"
 #include "train/checkpoint/checkpointer.h"
 #include "train/clip.h"
 #include "train/evaluate.h"
 #include "train/hash.h"
 #include "train/observe/resources.h"
+#include "train/sync/average.h"
 
 namespace skep {
 namespace {
@@ -26,7 +29,8 @@ bool due(std::int64_t step, std::int64_t every) { return every > 0 && step % eve
 
 }  // namespace
 
-Trainer::Trainer(Parts& parts, const Limits& limits) : parts_(parts), limits_(limits) {
+Trainer::Trainer(Parts& parts, const Limits& limits)
+    : parts_(parts), limits_(limits), phase_(&parts.phases->at(0)) {
   progress_.seed = static_cast<std::int64_t>(limits.seed);
   progress_.windows = parts.loader->order().windows;
   progress_.data_hash = static_cast<std::int64_t>(parts.train_data->hash());
@@ -35,19 +39,23 @@ Trainer::Trainer(Parts& parts, const Limits& limits) : parts_(parts), limits_(li
 }
 
 void Trainer::run() {
-  check_replicas();
+  if (progress_.step == 0 || !apart()) check_replicas();
+  const Background messages([this] { phase_->sync->progress(); });
   while (progress_.step < limits_.steps) {
     const double started = seconds_now(), waited = parts_.comm.traffic().total().wait_seconds;
-    const SyncRound round{parts_.comm, *parts_.topology, limits_.seed, progress_.step};
+    Phase& phase = parts_.phases->at(progress_.step);  // which wires, which rule
+    enter(phase);
+    const SyncRound round{parts_.comm, *phase.topology, limits_.seed, progress_.step};
     const double lr = parts_.schedule->at(progress_.step);
 
-    StepTotals totals = fill_gradients();  // batch -> logits -> loss -> tape backward
-    Outcome outcome;
-    if (parts_.sync->after_backward(*parts_.parameters, totals, round) ==
-        Update::due) {                                       // gradients meet the other ranks
-      outcome = update(totals, lr);                          // clip, then optimizer
-      parts_.sync->after_update(*parts_.parameters, round);  // weights meet the other ranks
+    const StepTotals own = fill_gradients(round);  // batch -> logits -> loss -> tape backward
+    const SyncOutcome sync = phase.sync->after_backward(*parts_.parameters, own, round);
+    Outcome outcome;  // gradients have met the other ranks
+    if (sync.update == Update::due) {
+      outcome = update(sync.summed, lr);                    // clip, then optimizer
+      phase.sync->after_update(*parts_.parameters, round);  // weights meet the other ranks
     }
+    const StepTotals& totals = sync.global;
 
     ++progress_.step;
     progress_.position += parts_.loader->split().global_batch();
@@ -61,7 +69,7 @@ void Trainer::run() {
   if (saved_step_ != progress_.step) save();
 }
 
-StepTotals Trainer::fill_gradients() {
+StepTotals Trainer::fill_gradients(const SyncRound& round) {
   StepTotals totals;
   parts_.parameters->clear_gradients();
   for (std::int64_t i = 0; i < parts_.loader->split().accumulation; ++i) {
@@ -70,7 +78,9 @@ StepTotals Trainer::fill_gradients() {
     pass.first_sample = static_cast<std::uint64_t>(batch.samples.front());
     Tape tape;  // records every op below
     const Tensor loss = parts_.objective->loss(*parts_.model, batch, pass);
-    tape.backward(loss);  // writes into parameters->grads()
+    phase_->sync->before_backward(*parts_.parameters, round,
+                                  {i, parts_.loader->split().accumulation});
+    tape.backward(loss);  // writes into parameters->grads(); what is complete may travel already
     totals.loss_sum += loss.item();
     totals.tokens += static_cast<double>(batch.valid_targets);
   }
@@ -78,14 +88,27 @@ StepTotals Trainer::fill_gradients() {
   return totals;
 }
 
-Trainer::Outcome Trainer::update(const StepTotals& totals, double lr) {
-  if (totals.tokens == 0) {
-    say(fmt::format("step {}: every target of the global batch is ignored; no update",
+// Ranks that were apart become one before they go on together.
+void Trainer::enter(Phase& phase) {
+  if (&phase == phase_) return;
+  const bool were_apart = apart();
+  phase_ = &phase;
+  say(fmt::format("step {}: phase {}", progress_.step + 1, phase.name));
+  if (!were_apart || apart()) return;
+  const double before = rejoin(*parts_.parameters, *parts_.optimizer, parts_.comm);
+  check_replicas();
+  say(fmt::format("step {}: the ranks are one again: consensus distance {:.3g} before, 0 after",
+                  progress_.step + 1, before));
+}
+
+Trainer::Outcome Trainer::update(const StepTotals& summed, double lr) {
+  if (summed.tokens == 0) {
+    say(fmt::format("step {}: every target of the batch is ignored; no update",
                     progress_.step + 1));
     return {};
   }
   ParameterStore& store = *parts_.parameters;
-  const Clip clip = clip_by_norm(store.grads(), totals.tokens, limits_.max_norm);
+  const Clip clip = clip_by_norm(store.grads(), summed.tokens, limits_.max_norm);
   if (!clip.finite) {
     say(fmt::format("step {}: the gradient is not finite; no update", progress_.step + 1));
     return {clip.norm, false};
@@ -111,8 +134,8 @@ void Trainer::report(const StepTotals& totals, const Outcome& outcome, double lr
   r.compute_seconds = step_seconds - wait_seconds;
   r.comm_wait_seconds = wait_seconds;
   r.bytes_sent = parts_.comm.traffic().total().bytes_sent;
-  r.topology = parts_.topology->name();
-  r.sync = parts_.sync->name();
+  r.topology = phase_->topology->name();
+  r.sync = phase_->sync->name();
   r.skipped = !outcome.updated;
   r.rss_bytes = resident_bytes();
   for (auto& observer : parts_.observers) observer->on_step(r);
@@ -130,7 +153,7 @@ void Trainer::stop_if_hopeless(const Outcome& outcome, const StepTotals& totals)
 
 // What the end of the run does anyway is not done twice.
 void Trainer::between_steps() {
-  if (due(progress_.step, limits_.hash_every)) check_replicas();
+  if (due(progress_.step, limits_.hash_every)) compare_replicas();
   if (progress_.step == limits_.steps) return;
   if (due(progress_.step, limits_.eval_every)) validate();
   // While nothing is learned, nothing is saved: it would push out what was good.
@@ -155,33 +178,66 @@ std::string Trainer::advice() const {
 }
 
 void Trainer::save() {
-  // All replicas are equal: rank 0 writes. If it fails, every rank leaves with its code.
-  int code = 0;
-  std::string message = "rank 0 could not save a checkpoint";
-  if (parts_.comm.rank() == 0) try {
-      save_checkpoint(limits_.checkpoint_folder, progress_.step, content());
-      prune_checkpoints(limits_.checkpoint_folder, limits_.checkpoint_keep);
-    } catch (const Error& error) {
-      code = error.exit_code();
-      message = error.what();
-    }
-  code = static_cast<int>(parts_.comm.all_reduce(static_cast<std::int64_t>(code), Combine::max));
-  if (code != 0) throw Error(static_cast<ErrorKind>(code), message);
+  const std::string& folder = limits_.checkpoint_folder;
+  const CheckpointContent all = content();
+  if (all.replicas == CheckpointContent::Replicas::own) {
+    write_together([&] {
+      if (all.rank == 0) prepare_checkpoint(folder, progress_.step);
+    });
+    write_together([&] { save_rank_state(folder, progress_.step, all); });
+    // The model for everyone to use is the mean of the replicas.
+    const Tensor own = empty_like(all.parameters.values());
+    copy(own, all.parameters.values());
+    average(all.parameters.values(), parts_.comm);
+    write_model(all);
+    copy(all.parameters.values(), own);
+  } else {
+    write_model(all);
+  }
   saved_step_ = progress_.step;
-  say(fmt::format("saved {}/step-{}", limits_.checkpoint_folder, progress_.step));
+  say(fmt::format("saved {}/step-{}", folder, progress_.step));
+}
+
+void Trainer::write_model(const CheckpointContent& all) {
+  write_together([&] {
+    if (all.rank != 0) return;
+    save_checkpoint(limits_.checkpoint_folder, progress_.step, all);
+    prune_checkpoints(limits_.checkpoint_folder, limits_.checkpoint_keep);
+  });
+}
+
+// If one rank fails to write, every rank leaves with its code.
+void Trainer::write_together(const std::function<void()>& part) {
+  int code = 0;
+  std::string message = "another rank could not save its part of a checkpoint";
+  try {
+    part();
+  } catch (const Error& error) {
+    code = error.exit_code();
+    message = error.what();
+  }
+  const auto worst = parts_.comm.all_reduce(static_cast<std::int64_t>(code), Combine::max);
+  if (worst != 0) throw Error(static_cast<ErrorKind>(worst), message);
 }
 
 CheckpointContent Trainer::content() {
-  return {*parts_.model, *parts_.parameters, parts_.tokenizer.get(), [this](Archive& archive) {
+  return {*parts_.model,
+          *parts_.parameters,
+          parts_.tokenizer.get(),
+          [this](Archive& archive) {
             progress_.archive(archive);
             parts_.optimizer->archive(archive);
-            parts_.sync->archive(archive);
-          }};
+            parts_.phases->archive(archive);
+          },
+          parts_.comm.rank(),
+          parts_.comm.size(),
+          apart() ? CheckpointContent::Replicas::own : CheckpointContent::Replicas::shared};
 }
 
 void Trainer::resume(const std::string& checkpoint) {
   const Progress configured = progress_;
   load_checkpoint(checkpoint, content());
+  if (progress_.step > 0) phase_ = &parts_.phases->at(progress_.step - 1);
   saved_step_ = progress_.step;
   auto must_match = [&](std::string_view what, std::int64_t saved, std::int64_t now) {
     if (saved != now)
@@ -192,6 +248,14 @@ void Trainer::resume(const std::string& checkpoint) {
   must_match("number of training windows", progress_.windows, configured.windows);
   must_match("tokenizer hash", progress_.tokenizer_hash, configured.tokenizer_hash);
   must_match("hash of the training data", progress_.data_hash, configured.data_hash);
+}
+
+bool Trainer::apart() const { return phase_->sync->replicas() == Replicas::apart; }
+
+void Trainer::compare_replicas() {
+  if (!apart()) return check_replicas();
+  say(fmt::format("step {}: consensus distance {:.3g}", progress_.step,
+                  consensus_distance(parts_.parameters->values(), parts_.comm)));
 }
 
 void Trainer::check_replicas() {

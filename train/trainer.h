@@ -1,6 +1,7 @@
 #pragma once
 // The trainer: the loop, and nothing that the parts could do themselves. Which parts, build.cpp
 // decides.
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,7 +16,7 @@
 #include "train/loss/objective.h"
 #include "train/observe/observer.h"
 #include "train/schedule/lr_schedule.h"
-#include "train/sync/gradient_sync.h"
+#include "train/schedule/phase_schedule.h"
 
 namespace skep {
 
@@ -23,7 +24,6 @@ struct Parts {
   explicit Parts(Communicator& communicator) : comm(communicator) {}
 
   Communicator& comm;
-  std::unique_ptr<Topology> topology;
   std::string data_description;
   std::shared_ptr<const Tokenizer> tokenizer;  ///< or null
   std::unique_ptr<Dataset> train_data, validation_data;
@@ -32,7 +32,7 @@ struct Parts {
   std::unique_ptr<LanguageModel> model;
   std::unique_ptr<ParameterStore> parameters;
   std::unique_ptr<Objective> objective;
-  std::unique_ptr<GradientSync> sync;
+  std::unique_ptr<PhaseSchedule> phases;
   std::unique_ptr<Optimizer> optimizer;
   std::unique_ptr<LrSchedule> schedule;
   std::vector<std::unique_ptr<Observer>> observers;
@@ -77,21 +77,27 @@ class Trainer {
     double norm = 0;
     bool updated = false;
   };
-  StepTotals fill_gradients();
-  Outcome update(const StepTotals& totals, double lr);
+  void enter(Phase& phase);
+  StepTotals fill_gradients(const SyncRound& round);
+  Outcome update(const StepTotals& summed, double lr);
   void report(const StepTotals& totals, const Outcome& outcome, double lr, double step_seconds,
               double wait_seconds);
   void between_steps();
   void validate();
   void save();
+  void write_model(const CheckpointContent& all);
+  void write_together(const std::function<void()>& part);
   CheckpointContent content();
   std::string advice() const;  // what to do when numbers are lost
+  bool apart() const;          // does each rank hold weights of its own?
+  void compare_replicas();
   void check_replicas();
   void stop_if_hopeless(const Outcome& outcome, const StepTotals& totals);
   void say(const std::string& text);
 
   Parts& parts_;
   Limits limits_;
+  Phase* phase_;  // of the last step
   Progress progress_;
   std::int64_t skipped_in_a_row_ = 0;
   std::int64_t saved_step_ = -1;  // of the checkpoint last written or read

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/core/background.h"
 #include "engine/kernels/copy.h"
 
 namespace skep {
@@ -78,6 +79,7 @@ void Tape::backward(const Tensor& loss, double seed) {
     if (any_defined(grads)) run(node, grads);
     release_inputs(node);
     nodes_.pop_back();
+    Background::poll();
   }
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "engine/backends/backend.h"
+#include "engine/core/background.h"
 #include "engine/kernels/copy.h"
 #include "engine/kernels/reduce.h"
 #include "engine/kernels/rows.h"
@@ -103,6 +104,7 @@ struct HeadCrossEntropy final : Node {
     const Tensor gw = wanted ? zeros(head.shape(), DTypeOf<C>::value, x.device()) : Tensor{};
     Backend& device = backend(x.device());
     for (std::int64_t begin = 0; begin < rows; begin += chunk) {
+      Background::poll();
       const std::int64_t n = std::min(chunk, rows - begin);
       const Tensor part = x.sliced(0, begin, n);
       device.gemm(as_matrix(part), as_matrix(head).transposed(), block(logits, n), {});

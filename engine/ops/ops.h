@@ -40,6 +40,9 @@ Tensor softmax(const Tensor& x);
 /// Mixed precision: x, gain and bias are fp32, and `result` names the narrow type of y.
 Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, double eps,
                   std::optional<DType> result = {});
+/// {s = x + branch, layer_norm(s)} in one pass over memory; x and branch (.., C) share one type.
+std::vector<Tensor> residual_norm(const Tensor& x, const Tensor& branch, const Tensor& gain,
+                                  const Tensor& bias, double eps, std::optional<DType> result = {});
 
 // Reductions.
 Tensor sum(const Tensor& x);               ///< of all elements -> ()

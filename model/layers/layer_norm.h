@@ -9,6 +9,12 @@ class LayerNorm final : public Module {
  public:
   LayerNorm(std::int64_t width, Linear::Bias bias);
 
+  struct Joined {
+    Tensor sum, normed;  // (.., C) both
+  };
+  /// x + branch and its norm, computed together.
+  Joined join(const Tensor& x, const Tensor& branch) const;
+
  protected:
   Tensor forward(const Tensor& x, const Pass& pass) override;  // (.., C) -> (.., C)
 

@@ -1,25 +1,18 @@
 #include "mpi_comm/topologies/full_mesh.h"
 
-#include <algorithm>
+#include "mpi_comm/shifts.h"
 
 namespace skep {
 namespace {
 
-const TopologyEntry entry{"full_mesh", [] { return std::unique_ptr<Topology>(new FullMesh); }};
+const TopologyEntry entry{"full_mesh", without_settings<FullMesh>};
 
-// Calls visit(round, to, from) with the positions `distance` ahead and behind, for every distance.
-// In each round everybody sends to as many peers as it receives from.
+// Calls visit(round, to, from) with the positions as far ahead as behind, for every distance.
 template <class Visit>
 Plan in_windows(const Group& group, OnArrival action, Visit visit) {
-  Plan plan;
-  for (int first = 1; first < group.size(); first += FullMesh::window) {
-    Round& round = plan.rounds.emplace_back();
-    round.on_arrival = action;
-    const int end = std::min(first + FullMesh::window, group.size());
-    for (int distance = first; distance < end; ++distance)
-      visit(round, group.wrap(group.position + distance), group.wrap(group.position - distance));
-  }
-  return plan;
+  return shifts(group.size(), FullMesh::window, action, [&](Round& round, int distance) {
+    visit(round, group.wrap(group.position + distance), group.wrap(group.position - distance));
+  });
 }
 
 }  // namespace
@@ -59,6 +52,11 @@ Plan FullMesh::plan_broadcast(const Group& group, int root, std::size_t count) c
   });
   deal.append(std::move(exchange));
   return deal;
+}
+
+Plan FullMesh::plan_all_to_all(const Group& group, const std::vector<Range>& sends,
+                               const std::vector<Range>& receives) const {
+  return exchange(group, window, sends, receives);
 }
 
 }  // namespace skep

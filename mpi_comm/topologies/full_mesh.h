@@ -18,6 +18,8 @@ class FullMesh : public Topology {
   Plan plan_reduce_scatter(const Group& group, std::size_t count) const override;
   Plan plan_all_gather(const Group& group, const std::vector<Range>& blocks) const override;
   Plan plan_broadcast(const Group& group, int root, std::size_t count) const override;
+  Plan plan_all_to_all(const Group& group, const std::vector<Range>& sends,
+                       const std::vector<Range>& receives) const override;
 };
 
 }  // namespace skep

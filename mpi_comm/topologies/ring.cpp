@@ -3,7 +3,7 @@
 namespace skep {
 namespace {
 
-const TopologyEntry entry{"ring", [] { return std::unique_ptr<Topology>(new Ring); }};
+const TopologyEntry entry{"ring", without_settings<Ring>};
 
 // N-1 rounds; in round r every position forwards the block that started `r` positions behind
 // `first`, counted from itself.

@@ -7,7 +7,7 @@
 namespace skep {
 namespace {
 
-const TopologyEntry entry{"tree", [] { return std::unique_ptr<Topology>(new Tree); }};
+const TopologyEntry entry{"tree", without_settings<Tree>};
 
 int levels(const Group& group) { return std::bit_width(static_cast<unsigned>(group.size() - 1)); }
 

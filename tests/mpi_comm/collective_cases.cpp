@@ -1,20 +1,18 @@
-#include "collective_cases.h"
-
+// What is left beside the matrix: traffic, order, overlap, numbers.
 #include <fmt/format.h>
 
-#include <cstring>
+#include <algorithm>
+#include <bit>
 #include <limits>
-#include <numeric>
+#include <optional>
+#include <random>
 
+#include "collective_cases.h"
 #include "mpi_comm/comm_error.h"
+#include "topology_cases.h"
 
 namespace skep {
 namespace {
-
-std::size_t ranks_of(const Communicator& comm) { return static_cast<std::size_t>(comm.size()); }
-
-// Small whole numbers: exact in every type, and so are their sums over 17 ranks in u8.
-int value(std::size_t rank, std::size_t i) { return static_cast<int>((rank * 5 + i * 3) % 13); }
 
 // FNV-1a over the bytes of a buffer.
 template <class T>
@@ -26,82 +24,6 @@ std::uint64_t hash_of(const std::vector<T>& values) {
   return hash;
 }
 
-template <class T>
-std::vector<T> mine(const Communicator& comm, std::size_t count) {
-  std::vector<T> values;
-  for (std::size_t i = 0; i < count; ++i)
-    values.push_back(static_cast<T>(value(static_cast<std::size_t>(comm.rank()), i)));
-  return values;
-}
-
-// The combination over all ranks, computed here without communication.
-template <class T>
-std::vector<T> combined(const Communicator& comm, std::size_t count, Combine how) {
-  std::vector<T> result;
-  for (std::size_t i = 0; i < count; ++i) {
-    int total = value(0, i);
-    for (std::size_t r = 1; r < ranks_of(comm); ++r) {
-      const int next = value(r, i);
-      total = how == Combine::sum   ? total + next
-              : how == Combine::max ? std::max(total, next)
-                                    : std::min(total, next);
-    }
-    result.push_back(static_cast<T>(total));
-  }
-  return result;
-}
-
-template <class T>
-void check_reductions(Communicator& comm, const Topology& topology, std::size_t count,
-                      Wrong& wrong) {
-  const auto note = [&](const char* operation) {
-    wrong.push_back(fmt::format("{} of {} {} over {}", operation, count, name_of(wire_type_of<T>),
-                                topology.name()));
-  };
-  for (const Combine how : {Combine::sum, Combine::max, Combine::min}) {
-    auto reduced = mine<T>(comm, count);
-    comm.all_reduce(reduced, how, topology);
-    if (reduced != combined<T>(comm, count, how)) note("all_reduce");
-  }
-  auto scattered = mine<T>(comm, count);
-  comm.reduce_scatter(scattered, Combine::sum, topology);
-  const auto sum = combined<T>(comm, count, Combine::sum);
-  const Range own = part(count, comm.rank(), comm.size());
-  for (std::size_t i = own.begin; i < own.end; ++i)
-    if (scattered[i] != sum[i]) note("reduce_scatter");
-}
-
-template <class T>
-void check_moves(Communicator& comm, const Topology& topology, std::size_t count, Wrong& wrong) {
-  const auto note = [&](const char* operation) {
-    wrong.push_back(fmt::format("{} of {} {} over {}", operation, count, name_of(wire_type_of<T>),
-                                topology.name()));
-  };
-  std::vector<T> all(count * ranks_of(comm)), wanted;
-  for (std::size_t r = 0; r < ranks_of(comm); ++r)
-    for (std::size_t i = 0; i < count; ++i) wanted.push_back(static_cast<T>(value(r, i)));
-  comm.all_gather(mine<T>(comm, count), all, topology);
-  if (all != wanted) note("all_gather");
-
-  std::vector<std::size_t> counts;  // rank r gives (r + 1) % 3 times `count`
-  wanted.clear();
-  for (std::size_t r = 0; r < ranks_of(comm); ++r) {
-    counts.push_back((r + 1) % 3 * count);
-    for (std::size_t i = 0; i < counts[r]; ++i) wanted.push_back(static_cast<T>(value(r, i)));
-  }
-  all.assign(wanted.size(), T{});
-  comm.all_gatherv(mine<T>(comm, counts[static_cast<std::size_t>(comm.rank())]), counts, all,
-                   topology);
-  if (all != wanted) note("all_gatherv");
-
-  for (int root = 0; root < comm.size(); ++root) {
-    auto data = mine<T>(comm, count);
-    comm.broadcast(data, root, topology);
-    for (std::size_t i = 0; i < count; ++i)
-      if (data[i] != static_cast<T>(value(static_cast<std::size_t>(root), i))) note("broadcast");
-  }
-}
-
 // Fractions: their sums round, so the order of additions would show.
 std::vector<float> fractions(const Communicator& comm, std::size_t count) {
   std::vector<float> values;
@@ -110,94 +32,72 @@ std::vector<float> fractions(const Communicator& comm, std::size_t count) {
   return values;
 }
 
-// Every collective once; all results in one vector.
-std::vector<float> results(Communicator& comm, const Topology& topology, std::size_t count) {
-  std::vector<float> all;
-  const auto keep = [&](const std::vector<float>& values) {
-    all.insert(all.end(), values.begin(), values.end());
-  };
-  auto reduced = fractions(comm, count);
-  comm.all_reduce(reduced, Combine::sum, topology);
-  keep(reduced);
-  auto scattered = fractions(comm, count);
-  comm.reduce_scatter(scattered, Combine::sum, topology);
-  const Range own = part(count, comm.rank(), comm.size());
-  keep({scattered.begin() + static_cast<std::ptrdiff_t>(own.begin),
-        scattered.begin() + static_cast<std::ptrdiff_t>(own.end)});
-  std::vector<float> gathered(count * ranks_of(comm));
-  comm.all_gather(fractions(comm, count), gathered, topology);
-  keep(gathered);
-  auto sent = fractions(comm, count);
-  comm.broadcast(sent, comm.size() - 1, topology);
-  keep(sent);
-  return all;
+// Bytes the cost table has a rank send for `bytes`; none where the ranks differ in other ways.
+std::optional<std::size_t> cost(const Topology& topology, const Group& group, std::size_t bytes) {
+  const auto even = [bytes](std::size_t ranks) { return 2 * (ranks - 1) * bytes / ranks; };
+  const std::size_t ranks = group.ranks.size();
+  if (topology.name() == "tree" || topology.name() == "hierarchical") return std::nullopt;
+  if (topology.name() != "halving_doubling") return even(ranks);
+  const std::size_t core = std::bit_floor(ranks);
+  const auto position = static_cast<std::size_t>(group.position);
+  if (position >= 2 * (ranks - core)) return even(core);
+  return position % 2 == 1 ? bytes : even(core) + bytes;
 }
 
 }  // namespace
 
-Wrong check_tiny(Communicator& comm) {
-  Wrong wrong;
-  const std::size_t p = ranks_of(comm);
-  for (const std::string& name : topology_names()) {
-    const auto topology = make_topology(name);
-    for (const std::size_t count : {std::size_t{0}, std::size_t{1}, p - 1, p, p + 1}) {
-      check_reductions<float>(comm, *topology, count, wrong);
-      check_reductions<double>(comm, *topology, count, wrong);
-      check_reductions<std::int32_t>(comm, *topology, count, wrong);
-      check_reductions<std::int64_t>(comm, *topology, count, wrong);
-      check_reductions<std::uint8_t>(comm, *topology, count, wrong);
-      check_moves<float>(comm, *topology, count, wrong);
-      check_moves<std::uint8_t>(comm, *topology, count, wrong);
-    }
-  }
-  return wrong;
-}
-
-Wrong check_chunks(Communicator& comm) {
-  Wrong wrong;
-  for (const std::string& name : topology_names()) {
-    const auto topology = make_topology(name);
-    const auto whole = results(comm, *topology, 100);
-    comm.set_max_chunk(7);
-    const auto chunked = results(comm, *topology, 100);
-    if (std::memcmp(whole.data(), chunked.data(), whole.size() * sizeof(float)) != 0)
-      wrong.push_back("chunks of 7 change the result over " + name);
-    if (comm.size() == 3 && name == "ring") {
-      // Parts of 34, 33 and 33 elements are 5 chunks each; 4 rounds.
-      std::vector<float> data(100);
-      const auto before = comm.traffic().total().messages_sent;
-      comm.all_reduce(data, Combine::sum, *topology);
-      const auto messages = comm.traffic().total().messages_sent - before;
-      if (messages != 20) wrong.push_back(fmt::format("{} messages instead of 20", messages));
-    }
-    comm.set_max_chunk(Executor::default_max_chunk);
-  }
-  return wrong;
-}
-
 Wrong check_traffic(Communicator& comm) {
   Wrong wrong;
-  const std::size_t p = ranks_of(comm), count = 60 * p, bytes = count * sizeof(float);
-  for (const std::string& name : topology_names()) {
-    const auto topology = make_topology(name);
-    const auto counts = [&] {
-      const auto& all = comm.traffic().by_topology();
-      return all.contains(name) ? all.find(name)->second : TrafficCounts{};
-    };
-    const TrafficCounts before = counts();
-    auto data = fractions(comm, count);
-    comm.all_reduce(data, Combine::sum, *topology);
-    const TrafficCounts after = counts();
-    const std::size_t sent = after.bytes_sent - before.bytes_sent;
-    const std::size_t received = after.bytes_received - before.bytes_received;
-    if (after.collectives != before.collectives + 1) wrong.push_back("collectives not counted");
-    if (name != "tree" && (sent != 2 * (p - 1) * bytes / p || received != sent))
-      wrong.push_back(fmt::format("{}: {} bytes sent, {} received", name, sent, received));
-    const auto lost = comm.all_reduce(
-        static_cast<std::int64_t>(sent) - static_cast<std::int64_t>(received), Combine::sum);
-    if (lost != 0) wrong.push_back(fmt::format("{}: {} bytes sent to nobody", name, lost));
-    if (!comm.all_equal(hash_of(data)).empty())
-      wrong.push_back(name + ": replicas are not bit-identical");
+  const auto p = static_cast<std::size_t>(comm.size());
+  const std::size_t count = 840 * p, bytes = count * sizeof(float);  // 840: for groups of 1 to 8
+  for (const auto& [label, topology] : topology_cases(comm.size()))
+    for (const long step : steps_of(*topology, comm.size())) {
+      const Route route(*topology, 23, step);
+      const Group group = topology->group(comm.place(route.seed, step));
+      const auto counts = [&, &topology = *topology] {
+        const auto& all = comm.traffic().by_topology();
+        const auto found = all.find(topology.name());
+        return found == all.end() ? TrafficCounts{} : found->second;
+      };
+      const TrafficCounts before = counts();
+      auto data = fractions(comm, count);
+      comm.all_reduce(data, Combine::sum, route);
+      const TrafficCounts after = counts();
+      const std::size_t sent = after.bytes_sent - before.bytes_sent;
+      const std::size_t received = after.bytes_received - before.bytes_received;
+      if (after.collectives != before.collectives + 1) wrong.push_back("collectives not counted");
+      if (sent != cost(*topology, group, bytes).value_or(sent))
+        wrong.push_back(fmt::format("{}: {} bytes sent", label, sent));
+      const auto lost = comm.all_reduce(
+          static_cast<std::int64_t>(sent) - static_cast<std::int64_t>(received), Combine::sum);
+      if (lost != 0) wrong.push_back(fmt::format("{}: {} bytes sent to nobody", label, lost));
+      // Whoever sends it: each of s ranks but one gives its values and gets the sums.
+      std::vector<std::int64_t> total{static_cast<std::int64_t>(sent)};
+      comm.all_reduce(total, Combine::sum, route);
+      if (total[0] != static_cast<std::int64_t>(2 * (group.ranks.size() - 1) * bytes))
+        wrong.push_back(fmt::format("{}: {} bytes sent in all", label, total[0]));
+      const std::vector<std::int64_t> mine{std::bit_cast<std::int64_t>(hash_of(data))};
+      std::vector<std::int64_t> all(group.ranks.size());
+      comm.all_gather(mine, all, route);
+      if (std::count(all.begin(), all.end(), all[0]) != std::ssize(all))
+        wrong.push_back(label + ": replicas are not bit-identical");
+    }
+  return wrong;
+}
+
+Wrong check_rank_order(Communicator& comm) {
+  Wrong wrong;
+  const auto topology = make_topology("random_clusters", {.cluster_size = 2});
+  std::mt19937_64 dropout(1);
+  for (int i = 0; i < comm.rank(); ++i) topology->groups(comm.place(dropout(), i));
+  for (long step = 0; step < 20; ++step) {
+    std::vector<std::int64_t> line;
+    for (const auto& cluster : topology->groups(comm.place(5, step))) {
+      line.insert(line.end(), cluster.begin(), cluster.end());
+      line.push_back(-1);
+    }
+    if (!comm.all_equal(hash_of(line)).empty())
+      wrong.push_back(fmt::format("ranks disagree about the clusters of step {}", step));
   }
   return wrong;
 }
@@ -208,9 +108,10 @@ Wrong check_in_flight(Communicator& comm) {
              mesh = make_topology("full_mesh");
   // Large enough for rendezvous messages, which do not complete at once.
   const std::size_t count = 50000;
+  const int n = comm.size(), rank = comm.rank();
   for (int repeat = 0; repeat < 3; ++repeat) {
-    auto a = mine<float>(comm, count), b = mine<float>(comm, count);
-    auto c = mine<std::int64_t>(comm, 10);
+    std::vector<float> a(count, static_cast<float>(rank)), b(count, static_cast<float>(2 * rank));
+    std::vector<std::int64_t> c(10, rank);
     Pending first = comm.start(ring->all_reduce(comm.place(), count), a);
     Pending second = comm.start(tree->all_reduce(comm.place(), count), b);
     Pending third = comm.start(mesh->all_reduce(comm.place(), 10), c, Combine::max);
@@ -219,9 +120,10 @@ Wrong check_in_flight(Communicator& comm) {
     second.wait();
     first.wait();
     if (!first.done()) wrong.push_back("a plan is not done after waiting for it");
-    if (a != combined<float>(comm, count, Combine::sum)) wrong.push_back("ring in flight");
-    if (b != combined<float>(comm, count, Combine::sum)) wrong.push_back("tree in flight");
-    if (c != combined<std::int64_t>(comm, 10, Combine::max)) wrong.push_back("mesh in flight");
+    const auto sum = static_cast<float>(n * (n - 1) / 2);
+    if (a != std::vector<float>(count, sum)) wrong.push_back("ring in flight");
+    if (b != std::vector<float>(count, 2 * sum)) wrong.push_back("tree in flight");
+    if (c != std::vector<std::int64_t>(10, n - 1)) wrong.push_back("mesh in flight");
   }
   return wrong;
 }
@@ -252,8 +154,8 @@ Wrong check_scalars(Communicator& comm) {
 
 Wrong check_everything(Communicator& comm) {
   Wrong wrong;
-  for (const auto check :
-       {check_tiny, check_chunks, check_traffic, check_in_flight, check_scalars}) {
+  for (const auto check : {check_tiny, check_large, check_chunks, check_traffic, check_rank_order,
+                           check_in_flight, check_scalars}) {
     const Wrong found = check(comm);
     wrong.insert(wrong.end(), found.begin(), found.end());
   }

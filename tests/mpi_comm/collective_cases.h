@@ -13,10 +13,14 @@ using Wrong = std::vector<std::string>;
 
 /// RING-TINY: 0, 1, P-1, P and P+1 elements, every collective, type and topology; exact results.
 Wrong check_tiny(Communicator& comm);
+/// A million elements and three, summed over every topology.
+Wrong check_large(Communicator& comm);
 /// MPI-COUNT: 100 elements in chunks of 7 give the same bytes as in one piece.
 Wrong check_chunks(Communicator& comm);
-/// Bytes sent by ring and full mesh are 2(N-1)/N of the buffer; replicas are bit-identical.
+/// Bytes sent are those of the cost table; replicas are bit-identical.
 Wrong check_traffic(Communicator& comm);
+/// RANK-ORDER: all ranks see the same random clusters, whatever each has drawn before.
+Wrong check_rank_order(Communicator& comm);
 /// Three plans at once, of different topologies, waited for in reverse.
 Wrong check_in_flight(Communicator& comm);
 /// Numbers, flags and hashes.

@@ -18,6 +18,13 @@ std::string problem(int mpi_size, const std::map<std::string, const char*>& vari
 
 }  // namespace
 
+TEST_CASE("environment: hosts are numbered in the order of their first ranks", "[environment]") {
+  using Numbers = std::vector<int>;
+  CHECK(number_hosts(Numbers{0}) == Numbers{0});
+  CHECK(number_hosts(Numbers{0, 0, 2, 2}) == Numbers{0, 0, 1, 1});
+  CHECK(number_hosts(Numbers{0, 1, 0, 3, 1}) == Numbers{0, 1, 0, 2, 1});
+}
+
 TEST_CASE("environment: a launcher that says more ranks than MPI is a mistake", "[environment]") {
   for (const char* name : {"SLURM_STEP_NUM_TASKS", "PMI_SIZE", "OMPI_COMM_WORLD_SIZE"}) {
     CHECK_THAT(problem(1, {{name, "4"}}), Contains(name) && Contains("4 processes") &&

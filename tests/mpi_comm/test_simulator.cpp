@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "mpi_comm/topology.h"
+#include "topology_cases.h"
 
 using namespace skep;
 using Catch::Matchers::Contains;
@@ -13,25 +14,30 @@ namespace {
 constexpr int ranks = 4;
 constexpr std::size_t count = 10;
 
-std::vector<Plan> plans_of(const std::string& name) {
+std::vector<Plan> plans_of(const Topology& topology) {
   std::vector<Plan> plans;
   for (int rank = 0; rank < ranks; ++rank)
-    plans.push_back(make_topology(name)->all_reduce({.rank = rank, .size = ranks}, count));
+    plans.push_back(topology.all_reduce({.rank = rank, .size = ranks}, count));
   return plans;
 }
 
 struct Outcome {
   std::string faults;  // joined
-  bool exact;          // every rank holds the sum: each starts with its rank + 1, so 10 everywhere
+  bool exact;          // every rank holds the sum of its group; each starts with its rank + 1
 };
 
-Outcome carry_out(const std::vector<Plan>& plans) {
+Outcome carry_out(const Topology& topology, const std::vector<Plan>& plans) {
   std::vector<std::vector<std::int64_t>> buffers;
   for (int rank = 0; rank < ranks; ++rank) buffers.emplace_back(count, rank + 1);
   Outcome outcome{"", true};
   for (const std::string& fault : simulate(plans, buffers)) outcome.faults += fault + "\n";
-  for (const auto& buffer : buffers)
-    outcome.exact &= buffer == std::vector<std::int64_t>(count, 1 + 2 + 3 + 4);
+  for (const auto& group : topology.groups({.rank = 0, .size = ranks})) {
+    std::int64_t sum = 0;
+    for (const int rank : group) sum += rank + 1;
+    for (const int rank : group)
+      outcome.exact &=
+          buffers[static_cast<std::size_t>(rank)] == std::vector<std::int64_t>(count, sum);
+  }
   return outcome;
 }
 
@@ -45,50 +51,69 @@ Round& first_round_with(Plan& plan, std::vector<Transfer> Round::*list) {
 }  // namespace
 
 TEST_CASE("simulator: finds nothing wrong with sound plans", "[simulator]") {
-  for (const std::string& name : topology_names()) {
-    CAPTURE(name);
-    const Outcome outcome = carry_out(plans_of(name));
+  for (const auto& [label, topology] : topology_cases(ranks)) {
+    CAPTURE(label);
+    const Outcome outcome = carry_out(*topology, plans_of(*topology));
     CHECK(outcome.faults.empty());
     CHECK(outcome.exact);
   }
 }
 
 TEST_CASE("simulator: a dropped receive or send is a deadlock", "[simulator]") {
-  for (const std::string& name : topology_names())
+  for (const auto& [label, topology] : topology_cases(ranks))
     for (const auto list : {&Round::sends, &Round::receives}) {
-      CAPTURE(name);
-      auto plans = plans_of(name);
+      CAPTURE(label);
+      auto plans = plans_of(*topology);
       (first_round_with(plans[1], list).*list).pop_back();
-      CHECK_THAT(carry_out(plans).faults, Contains("waits for ever"));
+      CHECK_THAT(carry_out(*topology, plans).faults, Contains("waits for ever"));
     }
 }
 
 TEST_CASE("simulator: a wrong range is named with both sides", "[simulator]") {
-  for (const std::string& name : topology_names()) {
-    CAPTURE(name);
-    auto plans = plans_of(name);
+  for (const auto& [label, topology] : topology_cases(ranks)) {
+    CAPTURE(label);
+    auto plans = plans_of(*topology);
     --first_round_with(plans[1], &Round::sends).sends.front().range.end;
-    CHECK_THAT(carry_out(plans).faults, Contains("rank 1 round") && Contains("takes"));
+    CHECK_THAT(carry_out(*topology, plans).faults, Contains("rank 1 round") && Contains("takes"));
   }
 }
 
 TEST_CASE("simulator: adding instead of copying spoils the sums", "[simulator]") {
-  for (const std::string& name : topology_names()) {
-    CAPTURE(name);
-    auto plans = plans_of(name);
+  for (const auto& [label, topology] : topology_cases(ranks)) {
+    CAPTURE(label);
+    auto plans = plans_of(*topology);
     plans[1].rounds.back().on_arrival = OnArrival::combine;
-    CHECK_FALSE(carry_out(plans).exact);
+    CHECK_FALSE(carry_out(*topology, plans).exact);
   }
 }
 
 TEST_CASE("simulator: copying instead of adding spoils the sums", "[simulator]") {
-  for (const std::string& name : topology_names()) {
-    CAPTURE(name);
-    auto plans = plans_of(name);
+  for (const auto& [label, topology] : topology_cases(ranks)) {
+    CAPTURE(label);
+    auto plans = plans_of(*topology);
     first_round_with(plans[0], &Round::receives).on_arrival = OnArrival::copy;
-    const Outcome outcome = carry_out(plans);
+    const Outcome outcome = carry_out(*topology, plans);
     CHECK((!outcome.exact || !outcome.faults.empty()));
   }
+}
+
+TEST_CASE("simulator: blocks of an all_to_all must agree in size", "[simulator]") {
+  const auto faults = [](std::size_t expected_by_2_from_1) {
+    std::vector<Plan> plans;
+    std::vector<std::vector<std::int64_t>> buffers;
+    for (int rank = 0; rank < 3; ++rank) {
+      const std::vector<std::size_t> sends{2, 2, 2};
+      std::vector<std::size_t> receives{2, 2, 2};
+      if (rank == 2) receives[1] = expected_by_2_from_1;
+      plans.push_back(
+          make_topology("ring")->all_to_all({.rank = rank, .size = 3}, sends, receives));
+      buffers.emplace_back(20);
+    }
+    return simulate(plans, buffers);
+  };
+  CHECK(faults(2).empty());
+  REQUIRE(faults(3).size() == 1);
+  CHECK_THAT(faults(3).front(), Contains("rank 1 round 0 sends 4-6 but rank 2 round 0 takes 8-11"));
 }
 
 TEST_CASE("simulator: a plan that leans on buffering is a deadlock", "[simulator]") {

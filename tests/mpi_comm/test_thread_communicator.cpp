@@ -30,10 +30,18 @@ Wrong on_all_ranks(int ranks, Wrong (*check)(Communicator&)) {
 }  // namespace
 
 TEST_CASE("thread communicator: tiny buffers, every collective", "[thread]") {
-  for (const int ranks : {1, 2, 3, 5, 7}) {
+  for (const int ranks : {1, 2, 3, 4, 5, 7, 8}) {
     CAPTURE(ranks);
     CHECK(on_all_ranks(ranks, check_tiny) == Wrong{});
   }
+}
+
+TEST_CASE("thread communicator: a million elements and three", "[thread]") {
+  for (const int ranks : {4, 5}) CHECK(on_all_ranks(ranks, check_large) == Wrong{});
+}
+
+TEST_CASE("thread communicator: clusters are the same on all ranks", "[thread]") {
+  CHECK(on_all_ranks(5, check_rank_order) == Wrong{});
 }
 
 TEST_CASE("thread communicator: chunks of 7 change nothing", "[thread]") {
@@ -95,6 +103,20 @@ TEST_CASE("thread communicator: a rank may fail with messages under way", "[thre
     });
   };
   CHECK_THROWS_WITH(fail_in_flight(), "out of honey");
+}
+
+TEST_CASE("thread communicator: an exchange whose counts do not fit is refused", "[thread]") {
+  const auto exchange = [](std::vector<std::size_t> sends, std::vector<std::size_t> receives) {
+    run_ranks(2, [&](Communicator& comm) {
+      const std::vector<float> out(4);
+      std::vector<float> in(4);
+      comm.all_to_allv(out, sends, in, receives);
+    });
+  };
+  CHECK_NOTHROW(exchange({2, 2}, {2, 2}));
+  CHECK_THROWS_WITH(exchange({2, 3}, {2, 2}), Contains("the counts say 5 and 4"));
+  CHECK_THROWS_WITH(exchange({1, 3}, {3, 1}), Contains("keeps 1 elements but expects 3"));
+  CHECK_THROWS_WITH(exchange({4}, {4}), Contains("1 and 1 counts for a group of 2 ranks"));
 }
 
 TEST_CASE("thread communicator: ranks that disagree are told so", "[thread]") {

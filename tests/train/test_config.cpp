@@ -53,16 +53,18 @@ TEST_CASE("config: the keys of the contract exist, and no others") {
   for (const ConfigKey& key : config_keys()) names.push_back(key.full_name());
   CHECK(names ==
         std::vector<std::string>{
-            "run.dir",           "run.name",          "run.seed",         "run.steps",
-            "run.log_every",     "run.eval_every",    "run.eval_batches", "run.resume",
-            "run.progress",      "run.threads",       "model.arch",       "model.layers",
-            "model.heads",       "model.width",       "model.context",    "model.vocab",
-            "model.dropout",     "model.bias",        "model.tied",       "data.train",
-            "data.val",          "data.val_fraction", "data.tokenizer",   "batch.global_batch",
-            "batch.micro_batch", "optim.kind",        "optim.lr",         "optim.min_lr",
-            "optim.beta1",       "optim.beta2",       "optim.eps",        "optim.weight_decay",
-            "optim.max_norm",    "schedule.kind",     "schedule.warmup",  "schedule.decay_steps",
-            "precision.compute", "comm.topology",     "comm.hash_every",  "checkpoint.every",
+            "run.dir",           "run.name",          "run.seed",          "run.steps",
+            "run.log_every",     "run.eval_every",    "run.eval_batches",  "run.resume",
+            "run.progress",      "run.threads",       "model.arch",        "model.layers",
+            "model.heads",       "model.width",       "model.context",     "model.vocab",
+            "model.dropout",     "model.bias",        "model.tied",        "data.train",
+            "data.val",          "data.val_fraction", "data.tokenizer",    "batch.global_batch",
+            "batch.micro_batch", "optim.kind",        "optim.lr",          "optim.min_lr",
+            "optim.beta1",       "optim.beta2",       "optim.eps",         "optim.weight_decay",
+            "optim.max_norm",    "schedule.kind",     "schedule.warmup",   "schedule.decay_steps",
+            "precision.compute", "comm.topology",     "comm.cluster_size", "comm.reduction",
+            "comm.exact_scale",  "comm.wire",         "comm.bucket_mb",    "comm.overlap",
+            "comm.hash_every",   "sync.rule",         "sync.period",       "checkpoint.every",
             "checkpoint.keep",   "checkpoint.dir"});
 }
 
@@ -141,7 +143,10 @@ TEST_CASE("config: errors on the command line") {
       {{"--model.dropout", "1"}, "model.dropout must be a number, from 0 to less than 1, got 1"},
       {{"--model.bias", "yes"}, "model.bias must be true or false, got \"yes\""},
       {{"--optim.kind", "adam"}, "optim.kind must be one of adamw, sgd, got \"adam\""},
-      {{"--comm.topology", ""}, "comm.topology must be one of ring, tree, full_mesh, got \"\""},
+      {{"--comm.topology", ""},
+       "comm.topology must be one of exponential, full_mesh, grid, halving_doubling, hierarchical, "
+       "random_clusters, ring, "
+       "tree, got \"\""},
       {{"--run.name", ""}, "run.name must be a text, a name without /, got \"\""},
       {{"--run.name="}, "--run.name needs a value; see --help"},
       {{"--run.name"}, "--run.name needs a value; see --help"},
@@ -203,7 +208,7 @@ TEST_CASE("config: help shows every key with its default, and wins over errors")
   CHECK(command.action == Action::help);
   for (const ConfigKey& key : config_keys())
     CHECK_THAT(command.text, Contains("--" + key.full_name()));
-  CHECK_THAT(command.text, Contains("default 1337") && Contains("one of ring, tree, full_mesh"));
+  CHECK_THAT(command.text, Contains("default 1337") && Contains("one of constant"));
   CHECK(parse({"--version"}).action == Action::version);
   CHECK(parse({"--print-completion"}).action == Action::print_completion);
   CHECK(parse({}).action == Action::train);

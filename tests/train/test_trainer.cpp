@@ -6,6 +6,7 @@
 #include "engine/autograd/grad_slot.h"
 #include "engine/autograd/tape.h"
 #include "engine/ops/ops.h"
+#include "train/sync/every_step.h"
 #include "trainer_fixture.h"
 
 using namespace skep;
@@ -165,9 +166,10 @@ TEST_CASE("a parameter used on one rank only: no hang, its gradient counts") {
     const auto unused = store.zero_unwritten();
     if (unused.size() != (comm.rank() == 0 ? 0u : 1u))
       throw std::runtime_error("unused parameters miscounted");
-    StepTotals totals{1, 1};
     const auto ring = make_topology("ring");
-    make_every_step()->after_backward(store, totals, {comm, *ring, 1, 0});
+    const StepTotals totals = make_every_step(make_fast_reduction(), {})
+                                  ->after_backward(store, {1, 1}, {comm, *ring, 1, 0})
+                                  .summed;
     // The sum over ranks is rank 0's gradient; divided by all tokens it is rank 0's over N.
     for (double g : to_doubles(store.at("used").grad))
       if (g / totals.tokens != 1.0 / 3) throw std::runtime_error("gradient " + std::to_string(g));
@@ -197,7 +199,7 @@ TEST_CASE("a global batch without targets skips its step with a warning") {
   CHECK(run.steps[1].updates == 0);
   CHECK(std::isnan(run.steps[0].loss));
   CHECK(run.final_values == start);
-  CHECK_THAT(run.messages.front(), Catch::Contains("every target of the global batch is ignored"));
+  CHECK_THAT(run.messages.front(), Catch::Contains("every target of the batch is ignored"));
 }
 
 TEST_CASE("a gradient that is not finite skips the step on every rank; many in a row end the run") {

@@ -5,6 +5,7 @@
 namespace skep {
 
 void bench_step(const Arguments& arguments);   ///< seconds and share of the peak per preset
+void bench_ops(const Arguments& arguments);    ///< every op beside the peak of its kind
 void bench_peers(const Arguments& arguments);  ///< ratios to PyTorch
 
 }  // namespace skep

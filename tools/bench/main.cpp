@@ -4,6 +4,7 @@
 int main(int argc, char** argv) {
   const std::vector<skep::Command> commands = {
       {"step", "whole training steps of preset sizes on one core", skep::bench_step},
+      {"ops", "every op, forward and backward, beside what it is bound by", skep::bench_ops},
       {"peers", "the same steps beside PyTorch, in turn", skep::bench_peers},
   };
   return skep::run_tool("bench", argc, argv, [&](const skep::Arguments& arguments) {

@@ -85,14 +85,54 @@ void write_contents(const std::string& folder, const CheckpointContent& content)
   archive->finish();
 }
 
+fs::path unfinished(const std::string& folder, std::int64_t step) {
+  return fs::path(folder) / fmt::format("{}{}{}", step_prefix, step, temporary_suffix);
+}
+
+fs::path rank_folder(const fs::path& checkpoint, int rank) {
+  return checkpoint / fmt::format("rank-{}", rank);
+}
+
+// Weights travel as they are, master precision included.
+void archive_rank_state(const CheckpointContent& content, Archive& archive) {
+  archive.field("weights", content.parameters.values());
+  content.archive(archive);
+}
+
+int count_rank_states(const fs::path& checkpoint) {
+  int ranks = 0;
+  while (fs::exists(rank_folder(checkpoint, ranks))) ++ranks;
+  return ranks;
+}
+
 }  // namespace
+
+void prepare_checkpoint(const std::string& folder, std::int64_t step) {
+  try {
+    fs::remove_all(unfinished(folder, step));
+    make_directories(unfinished(folder, step).string());
+  } catch (const fs::filesystem_error& error) {
+    fail(ErrorKind::storage, "{}: checkpoint cannot be written: {}", folder,
+         error.code().message());
+  }
+}
+
+void save_rank_state(const std::string& folder, std::int64_t step,
+                     const CheckpointContent& content) {
+  const std::string own = rank_folder(unfinished(folder, step), content.rank).string();
+  make_directories(own);
+  const auto archive = make_saving_archive(own);
+  archive_rank_state(content, *archive);
+  archive->finish();
+  sync_directory(own);
+}
 
 void save_checkpoint(const std::string& folder, std::int64_t step,
                      const CheckpointContent& content) {
   const fs::path final = fs::path(folder) / fmt::format("{}{}", step_prefix, step);
-  const fs::path temporary = final.string() + std::string(temporary_suffix);
+  const fs::path temporary = unfinished(folder, step);
+  if (content.replicas == CheckpointContent::Replicas::shared) prepare_checkpoint(folder, step);
   try {
-    fs::remove_all(temporary);
     write_contents(temporary.string(), content);
     write_manifest(temporary, step);
     sync_directory(temporary.string());
@@ -156,7 +196,17 @@ void load_checkpoint(const std::string& checkpoint, const CheckpointContent& con
     fail(ErrorKind::data, "{}: the checkpoint's model ({}) is not the configured one ({})",
          checkpoint, to_string(saved), to_string(now));
   load_weights(checkpoint + "/model", saved, content.parameters);
-  content.archive(*make_loading_archive(checkpoint));
+  const int states = count_rank_states(checkpoint);
+  if (states == 0) return content.archive(*make_loading_archive(checkpoint));
+  if (states != content.ranks)
+    fail(ErrorKind::data,
+         "{}: its {} ranks were apart, each with weights of its own: resume with {} ranks, or from "
+         "a "
+         "checkpoint of a phase in which they were one",
+         checkpoint, states, states);
+  archive_rank_state(content,
+                     *make_loading_archive(rank_folder(checkpoint, content.rank).string()));
+  content.parameters.commit();
 }
 
 std::string newest_checkpoint(const std::string& folder,

@@ -20,9 +20,20 @@ struct CheckpointContent {
   ParameterStore& parameters;
   const Tokenizer* tokenizer;  ///< or null
   std::function<void(Archive&)> archive;
+  int rank = 0, ranks = 1;
+  /// Whether each rank has weights and state of its own (kept in rank-R/), or all have rank 0's.
+  enum class Replicas { shared, own } replicas = Replicas::shared;
 };
 
-/// Writes FOLDER/step-N. Error(storage) on any failure, with earlier checkpoints untouched.
+/// Removes what an interrupted save of this step left. Before save_rank_state, on one rank.
+void prepare_checkpoint(const std::string& folder, std::int64_t step);
+
+/// Writes this rank's weights and state into the unfinished FOLDER/step-N. Error(storage).
+void save_rank_state(const std::string& folder, std::int64_t step,
+                     const CheckpointContent& content);
+
+/// Writes FOLDER/step-N, with what save_rank_state has put there. Error(storage) on any failure,
+/// with earlier checkpoints untouched.
 void save_checkpoint(const std::string& folder, std::int64_t step,
                      const CheckpointContent& content);
 
@@ -36,7 +47,8 @@ std::string set_aside_later(const std::string& folder, std::int64_t step);
 /// Checks every file against the manifest; the reason when it is damaged, empty when whole.
 std::string find_damage(const std::string& checkpoint);
 
-/// Restores weights and state. Error(data) when damaged or when it does not fit the model.
+/// Restores weights and state, this rank's own where ranks have their own. Error(data) when
+/// damaged, or when it does not fit the model or the number of ranks.
 void load_checkpoint(const std::string& checkpoint, const CheckpointContent& content);
 
 /// The newest whole checkpoint in `folder`, empty if none; each one passed over is told to

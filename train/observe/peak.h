@@ -10,6 +10,10 @@ namespace skep {
 /// threads the process is set to. Takes a few tenths of a second.
 double measure_peak_flops(DType inputs);
 
+/// Bytes a second that a triad a = b + s c reads and writes on one thread, over three buffers far
+/// larger than any cache. Takes about half a second.
+double measure_memory_bandwidth();
+
 /// "12.3 GFLOP/s in matrix products, 45 % of this machine's best": measures the best.
 std::string describe_speed(double product_flops, double seconds, DType inputs);
 

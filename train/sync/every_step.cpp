@@ -1,29 +1,46 @@
-#include <array>
+#include "train/sync/every_step.h"
 
-#include "train/sync/gradient_sync.h"
+#include <array>
+#include <limits>
+
+#include "engine/kernels/copy.h"
 
 namespace skep {
 namespace {
 
 class EveryStep final : public GradientSync {
  public:
+  EveryStep(std::unique_ptr<Reduction> reduction, const BucketedSettings& settings)
+      : sum_(std::move(reduction), settings) {}
   std::string name() const override { return "every_step"; }
 
-  Update after_backward(ParameterStore& store, StepTotals& totals,
-                        const SyncRound& round) override {
-    const Route route(round.topology, round.seed, static_cast<long>(round.step));
-    const Tensor& grads = store.grads();
-    round.comm.all_reduce(std::span(grads.data<float>(), static_cast<std::size_t>(grads.numel())),
-                          Combine::sum, route);
-    std::array<double, 2> numbers{totals.loss_sum, totals.tokens};
-    round.comm.all_reduce(numbers, Combine::sum, route);
-    totals = {numbers[0], numbers[1]};
-    return Update::due;
+  void before_backward(ParameterStore& store, const SyncRound& round, MicroBatch micro) override {
+    sum_.before_backward(store, round, micro);
   }
+  void progress() override { sum_.progress(); }
+
+  SyncOutcome after_backward(ParameterStore& store, const StepTotals& own,
+                             const SyncRound& round) override {
+    sum_.finish(store, round);
+    const Health health = sum_.health();
+    std::array<double, 4> numbers{own.loss_sum, own.tokens, health.not_finite, health.out_of_range};
+    round.comm.all_reduce(numbers, Combine::sum, round.route());
+    sum_.judge({numbers[2], numbers[3]});
+    // What a sum of integers cannot say: the step is skipped, as with any other way of summing.
+    if (numbers[2] > 0) fill(store.grads(), std::numeric_limits<double>::quiet_NaN());
+    const StepTotals all{numbers[0], numbers[1]};
+    return {Update::due, all, all};
+  }
+
+ private:
+  BucketedSum sum_;
 };
 
 }  // namespace
 
-std::unique_ptr<GradientSync> make_every_step() { return std::make_unique<EveryStep>(); }
+std::unique_ptr<GradientSync> make_every_step(std::unique_ptr<Reduction> reduction,
+                                              const BucketedSettings& settings) {
+  return std::make_unique<EveryStep>(std::move(reduction), settings);
+}
 
 }  // namespace skep

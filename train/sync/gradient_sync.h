@@ -1,6 +1,6 @@
 #pragma once
 // When and how gradients (or weights) meet the other ranks. A rule is one class; the trainer calls
-// it after backward and after the optimizer.
+// it around backward and after the optimizer.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -23,24 +23,49 @@ struct SyncRound {
   const Topology& topology;
   std::uint64_t seed = 0;
   std::int64_t step = 0;
+
+  Route route() const { return {topology, seed, static_cast<long>(step)}; }
+  Place place() const { return comm.place(seed, static_cast<long>(step)); }
+};
+
+/// Which backward of a step: gradients gather over its micro-batches.
+struct MicroBatch {
+  std::int64_t index = 0, count = 1;
+  bool first() const { return index == 0; }
+  bool last() const { return index + 1 == count; }
 };
 
 enum class Update { due, not_yet };
+
+/// Whether all ranks hold the same parameters and optimizer state after every step, or each its
+/// own.
+enum class Replicas { equal, apart };
+
+/// What a step's gradients have become.
+struct SyncOutcome {
+  Update update = Update::due;
+  StepTotals summed;  ///< what the gradients in the store are sums over
+  StepTotals global;  ///< over all ranks: for the report
+};
+
+/// `own` summed over all ranks of the run. Collective.
+StepTotals sum_over_all(const StepTotals& own, Communicator& comm);
 
 class GradientSync {
  public:
   virtual ~GradientSync() = default;
   virtual std::string name() const = 0;
-  /// Gradients in the store are sums over this rank's tokens; `totals` is this rank's. When an
-  /// update is due, both are sums over all ranks afterwards.
-  virtual Update after_backward(ParameterStore& store, StepTotals& totals,
-                                const SyncRound& round) = 0;
+  /// Before each backward. From the last one on, a complete gradient is this rank's share of the
+  /// step and may travel.
+  virtual void before_backward(ParameterStore&, const SyncRound&, MicroBatch) {}
+  /// Between the ops of backward, and whenever there is time: moves what travels.
+  virtual void progress() {}
+  virtual Replicas replicas() const { return Replicas::equal; }
+  /// Gradients in the store are sums over this rank's tokens, `own` says how many.
+  virtual SyncOutcome after_backward(ParameterStore& store, const StepTotals& own,
+                                     const SyncRound& round) = 0;
   virtual void after_update(ParameterStore&, const SyncRound&) {}
   virtual void archive(Archive&) {}
 };
-
-/// Every step: all gradients are summed over all ranks. Costs one all-reduce of the gradients per
-/// step and no memory.
-std::unique_ptr<GradientSync> make_every_step();
 
 }  // namespace skep

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "engine/backends/cpu/gemm.h"
+#include "engine/core/background.h"
 #include "engine/kernels/copy.h"
 #include "engine/kernels/rows.h"
 
@@ -107,6 +108,7 @@ class Attention {
   void forward(const Tensor& out, const Tensor& log_sum_exp) {
     for (std::int64_t b = 0; b < size_.batch; ++b)
       for (std::int64_t h = 0; h < size_.heads; ++h) {
+        Background::poll();
         C* lse = log_sum_exp.data<C>() + (b * size_.heads + h) * size_.queries;
         for (std::int64_t i = 0; i < size_.queries; i += panel_rows)
           forward_panel(b, h, i, out, lse + i);
@@ -124,6 +126,7 @@ class Attention {
     const std::int64_t last = (size_.queries - 1) / panel_rows * panel_rows;
     for (std::int64_t b = 0; b < size_.batch; ++b)
       for (std::int64_t h = 0; h < size_.heads; ++h) {
+        Background::poll();
         const C* lse = log_sum_exp.data<C>() + (b * size_.heads + h) * size_.queries;
         // The last panel sees every key, so that its products may overwrite the sums.
         for (std::int64_t i = last; i >= 0; i -= panel_rows) {

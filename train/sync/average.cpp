@@ -1,0 +1,63 @@
+#include "train/sync/average.h"
+
+#include <cmath>
+#include <span>
+
+#include "engine/kernels/copy.h"
+
+namespace skep {
+namespace {
+
+std::span<float> flat(const Tensor& t) {
+  return {t.data<float>(), static_cast<std::size_t>(t.numel())};
+}
+
+// Visits a part's state as saving and loading do, and averages what it finds.
+class AveragingArchive final : public Archive {
+ public:
+  explicit AveragingArchive(Communicator& comm) : comm_(comm) {}
+  void field(std::string_view, std::int64_t& value) override {
+    value = comm_.all_reduce(value, Combine::max);
+  }
+  void field(std::string_view, double& value) override {
+    value = comm_.all_reduce(value, Combine::max);
+  }
+  void field(std::string_view, const Tensor& tensor) override { average(tensor, comm_); }
+
+ private:
+  Communicator& comm_;
+};
+
+}  // namespace
+
+void average(const Tensor& values, Communicator& comm, const Route& route) {
+  const int ranks = route.topology.group(comm.place(route.seed, route.step)).size();
+  comm.all_reduce(flat(values), Combine::sum, route);
+  for (float& value : flat(values)) value /= static_cast<float>(ranks);
+}
+
+double consensus_distance(const Tensor& values, Communicator& comm) {
+  const Tensor mean = empty_like(values);
+  copy(mean, values);
+  average(mean, comm);
+  double apart = 0, size = 0;
+  const std::span<const float> own = flat(values), middle = flat(mean);
+  for (std::size_t i = 0; i < own.size(); ++i) {
+    const double m = middle[i], d = own[i] - m;
+    apart += d * d;
+    size += m * m;
+  }
+  apart = comm.all_reduce(apart, Combine::sum) / comm.size();
+  return size > 0 ? std::sqrt(apart / size) : 0;
+}
+
+double rejoin(ParameterStore& store, Optimizer& optimizer, Communicator& comm) {
+  const double before = consensus_distance(store.values(), comm);
+  average(store.values(), comm);
+  store.commit();
+  AveragingArchive averaging(comm);
+  optimizer.archive(averaging);
+  return before;
+}
+
+}  // namespace skep

@@ -1,0 +1,51 @@
+#pragma once
+// The sum of all gradients over the ranks, bucket by bucket, while backward still computes: a
+// bucket starts when its last parameter is complete and all buckets before it have started, so that
+// every rank starts the same ones in the same order. Without overlap the same buckets start after
+// backward: the same sums, bit for bit.
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "train/sync/buckets.h"
+#include "train/sync/reduction.h"
+
+namespace skep {
+
+enum class Overlap { no, yes };
+
+struct BucketedSettings {
+  BucketSizes sizes;
+  Overlap overlap = Overlap::yes;
+};
+
+class BucketedSum {
+ public:
+  BucketedSum(std::unique_ptr<Reduction> reduction, const BucketedSettings& settings);
+  std::string name() const { return reduction_->name(); }
+
+  void before_backward(ParameterStore& store, const SyncRound& round, MicroBatch micro);
+  void progress();
+  /// Starts what has not started and waits for everything: the store's gradients are sums over the
+  /// group.
+  void finish(ParameterStore& store, const SyncRound& round);
+
+  Health health() const { return reduction_->health(); }
+  void judge(const Health& all) { reduction_->judge(all); }
+
+ private:
+  void prepare(ParameterStore& store);
+  void complete(std::size_t parameter);
+  void start_next();
+
+  std::unique_ptr<Reduction> reduction_;
+  BucketedSettings settings_;
+  ParameterStore* store_ = nullptr;     // whose gradients call complete()
+  std::vector<Bucket> buckets_;         // fixed from the first step on
+  std::vector<std::size_t> bucket_of_;  // of each parameter
+  std::vector<std::size_t> missing_;    // parameters each bucket still waits for
+  std::optional<SyncRound> round_;      // of the last backward; absent: nothing may travel yet
+  std::vector<std::unique_ptr<Flight>> flights_;
+};
+
+}  // namespace skep
