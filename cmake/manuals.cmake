@@ -8,7 +8,7 @@ function(skep_manual program purpose)
   set(page ${CMAKE_BINARY_DIR}/man/${program}.1)
   # help2man ends an option's name at the dot of --SECTION.KEY.
   add_custom_command(OUTPUT ${page} DEPENDS ${program}
-    COMMAND ${HELP2MAN} --no-info --name=${purpose} --output=${page} $<TARGET_FILE:${program}>
+    COMMAND ${HELP2MAN} --no-info --name=${purpose} --version-string=${PROJECT_VERSION} --output=${page} $<TARGET_FILE:${program}>
     COMMAND sed -i -E "s/\\\\fR\\.([a-z0-9_]+)$/.\\1\\\\fR/" ${page}
     COMMENT "Manual page of ${program}" VERBATIM)
   add_custom_target(manual_${program} ALL DEPENDS ${page})

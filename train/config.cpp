@@ -16,21 +16,20 @@ namespace skep {
 namespace {
 
 constexpr const char* purpose =
-    "Trains a transformer on a text, alone or on N ranks: mpirun -np N train ...\n"
-    "All it must be told is the text: --data.train FILE. What a run writes goes to runs/NAME: the\n"
-    "settings, metrics.jsonl (one line a step), logs, and ckpt/step-N with the model.";
+    R"(Trains a transformer on a text, alone or on N ranks: mpirun -np N train ...
+All it must be told is the text: --data.train FILE. What a run writes goes to runs/NAME: its
+settings, metrics.jsonl (one line a step), logs, and ckpt/step-N with the model.)";
 
 constexpr const char* footer =
-    "Settings come from the defaults, then the file of --config, then the command line.\n"
-    "\n"
-    "Examples:\n"
-    "  train --data.train input.txt --run.steps 200\n"
-    "  mpirun -np 4 train --config recipe.toml --data.train input.txt --run.name second --optim.lr "
-    "3e-4\n"
-    "  mpirun -np 4 train --config runs/second/config.toml --run.resume auto     goes on after a "
-    "stop\n"
-    "  generate --model runs/second/ckpt/step-200 --prompt \"The \"               lets the model "
-    "write\n";
+    R"(Settings come from the defaults, then the file of --config, then the command line. A run that was
+stopped goes on with the settings of its folder and --run.resume auto.
+
+Examples:
+  $ train --data.train input.txt --run.steps 200
+  $ mpirun -np 4 train --config recipe.toml --data.train input.txt --run.name second
+  $ mpirun -np 4 train --config runs/second/config.toml --run.resume auto
+  $ generate --model runs/second/ckpt/step-1000 --prompt "The "
+)";
 
 /// What the flags hold after CLI11 has run; a deque so that addresses stay put while it grows.
 struct Flags {

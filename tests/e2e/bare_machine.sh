@@ -64,7 +64,7 @@ inside() { env -i HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin LC_ALL=C.UTF-8 c
 # Runs a command inside and tells how long it took, and how much of the processors: on a busy
 # machine the two differ.
 timed() {
-  local TIMEFORMAT="## $* took %0R s, and %0U s of processor time
+  local TIMEFORMAT="## $* took %0R s; processor time %0U s, and %0S s in the kernel
 "
   time inside "$@" </dev/null
 }

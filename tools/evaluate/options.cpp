@@ -15,7 +15,7 @@ EvaluateOptions parse_evaluate(const Arguments& arguments) {
       ->type_name("DIR")
       ->required();
   flags->footer(
-      "Example:\n  mpirun -np 2 evaluate --model runs/NAME/ckpt/step-N --data input.txt\n");
+      "Example:\n  $ mpirun -np 2 evaluate --model runs/NAME/ckpt/step-N --data input.txt\n");
   flags->add_option("--data", options.data, "a text, or a token file of nanoGPT or llm.c")
       ->type_name("FILE")
       ->required();

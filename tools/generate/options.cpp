@@ -29,8 +29,9 @@ GenerateOptions parse_generate(const Arguments& arguments) {
       ->required();
   flags->footer(
       "Examples:\n"
-      "  generate --model runs/NAME/ckpt/step-N --prompt \"The \" --tokens 200 --temperature 0.8\n"
-      "  generate --model DIR --prompt-ids 464,3290 --ids --temperature 0\n");
+      "  $ generate --model runs/NAME/ckpt/step-N --prompt \"The \" --tokens 200 --temperature "
+      "0.8\n"
+      "  $ generate --model DIR --prompt-ids 464,3290 --ids --temperature 0\n");
   CLI::Option* text =
       flags->add_option("--prompt", prompt, "text to continue; this or --prompt-ids must be given")
           ->type_name("TEXT");
