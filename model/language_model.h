@@ -13,8 +13,8 @@ class LanguageModel : public Module {
   explicit LanguageModel(const ModelConfig& config) : config_(config) {}
   // operator(): (B, T) int32 -> logits (B, T, V)
 
-  /// Sum of the cross-entropies of (B, T) targets, -1 ignored: a scalar on the tape. Without logits
-  /// in memory where the architecture can.
+  /// Sum of the cross-entropies of (B, T) targets, -1 ignored, and of the pass's z-loss: a scalar
+  /// on the tape. Without logits in memory where the architecture can.
   virtual Tensor loss(const Tensor& tokens, const Tensor& targets, const Pass& pass) = 0;
 
   const ModelConfig& config() const { return config_; }

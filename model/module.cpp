@@ -23,7 +23,11 @@ void watch_gradient(const Tensor& out, std::shared_ptr<const Probe> probe,
 
 }  // namespace
 
-Tensor Module::operator()(const Tensor& x, const Pass& pass) { return shown(x, forward(x, pass)); }
+Tensor Module::operator()(const Tensor& x, const Pass& pass) {
+  for (const auto& probe : probes_)
+    if (probe->enter) probe->enter(path_);
+  return shown(x, forward(x, pass));
+}
 
 Tensor Module::shown(const Tensor& in, Tensor out) const {
   for (const auto& probe : probes_) {

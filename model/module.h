@@ -21,10 +21,12 @@ struct Pass {
   std::uint64_t dropout_key = 0;   ///< masks are functions of (key, path, global sample, element)
   std::uint64_t first_sample = 0;  ///< global index of the batch's first sample
   KvCache* cache = nullptr;        ///< generation: keys and values of earlier positions
+  double z_weight = 0;             ///< of the z-loss that a model's loss() adds
 };
 
-/// Looks at what flows through modules. Either function may be empty.
+/// Looks at what flows through modules. Each function may be empty.
 struct Probe {
+  std::function<void(const std::string& path)> enter;  ///< before the module computes
   std::function<void(const std::string& path, const Tensor& in, const Tensor& out)> forward;
   std::function<void(const std::string& path, const Tensor& grad_out)> backward;
 };

@@ -23,8 +23,9 @@ const Topology& default_topology() {
   return mesh;
 }
 
-Communicator::Communicator(std::unique_ptr<Transport> transport)
-    : transport_(std::move(transport)), executor_(*transport_, traffic_) {}
+Communicator::Communicator(std::unique_ptr<Transport> transport,
+                           std::unique_ptr<FingerprintChannel> channel)
+    : transport_(std::move(transport)), executor_(*transport_, traffic_, std::move(channel)) {}
 
 Pending Communicator::start(Plan plan, WireSpan data, Combine how) {
   return executor_.start(std::move(plan), data, how);

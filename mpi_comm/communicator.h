@@ -1,12 +1,14 @@
 #pragma once
 // Collectives among all ranks of a run. A call goes: topology → plan → executor → transport; which
 // transport (MPI, or threads in one process) is the derived class's only business.
-// Collective calls: every rank makes the same calls in the same order with fitting arguments.
+// Collective calls: every rank makes the same calls in the same order with fitting arguments, also
+// where it is alone in its group.
 // Errors: CommError; CommFailure::bug for arguments that do not fit, lost_rank when the wire fails.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <vector>
 
 #include "mpi_comm/combine.h"
@@ -77,9 +79,17 @@ class Communicator {
   const Traffic& traffic() const { return traffic_; }
   /// Elements in one message, for all ranks alike. The default is just below MPI's limit of 2^31.
   void set_max_chunk(std::size_t elements) { executor_.set_max_chunk(elements); }
+  /// How calls are compared among the ranks (agreement.h), for all ranks alike.
+  void set_check(Check check) { executor_.set_check(check); }
+  /// What this rank is about to do, for whoever asks why the others wait: `doing("optimizer")`,
+  /// `doing("backward of ", path)`.
+  void doing(std::string_view what, std::string_view where = {}) {
+    executor_.recorder().doing(what, where);
+  }
+  const FlightRecorder& recorder() { return executor_.recorder(); }
 
  protected:
-  explicit Communicator(std::unique_ptr<Transport> transport);
+  Communicator(std::unique_ptr<Transport> transport, std::unique_ptr<FingerprintChannel> channel);
 
  private:
   Place place(const Route& route) const { return place(route.seed, route.step); }

@@ -83,6 +83,14 @@ void Environment::find_local_ranks() {
   MPI_CHECK(MPI_Comm_free(&local));
 }
 
+std::string mpi_library() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING> text{};
+  int length = 0;
+  MPI_CHECK(MPI_Get_library_version(text.data(), &length));
+  const std::string whole(text.data(), static_cast<std::size_t>(length));
+  return whole.substr(0, whole.find_first_of(",\n"));
+}
+
 std::vector<int> number_hosts(std::span<const int> first_ranks) {
   std::vector<int> known, numbers;
   for (const int first : first_ranks) {

@@ -39,6 +39,9 @@ class Environment {
   std::vector<int> hosts_;
 };
 
+/// Name and version of the MPI library: "Open MPI v4.1.4".
+std::string mpi_library();
+
 /// Numbers hosts from 0 on, given for each rank the first rank of its host: {0, 1, 0, 3} gives
 /// {0, 1, 0, 2}.
 std::vector<int> number_hosts(std::span<const int> first_ranks);

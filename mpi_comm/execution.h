@@ -3,6 +3,7 @@
 // listed order (so results do not depend on timing), and goes on to the next round. Never blocks.
 // The object is reused: its scratch memory grows to the largest round seen and then stays.
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "mpi_comm/combine.h"
@@ -21,7 +22,11 @@ class Execution {
   /// Goes as far as it can; true when anything moved.
   bool advance(Transport& transport);
   bool done() const { return round_ == plan_.rounds.size(); }
+  std::size_t round() const { return round_; }  ///< rounds finished
   TrafficCounts& counts() { return *counts_; }
+  /// Its place among all collectives of this rank.
+  std::uint64_t sequence() const { return sequence_; }
+  void set_sequence(std::uint64_t sequence) { sequence_ = sequence; }
 
  private:
   struct Arrival {
@@ -36,6 +41,7 @@ class Execution {
   PlanBuffer buffer_{WireSpan{nullptr, 0, WireType::u8}};
   Combine how_ = Combine::sum;
   int tag_ = 0;
+  std::uint64_t sequence_ = 0;
   std::size_t max_chunk_ = 0;
   TrafficCounts* counts_ = nullptr;
 

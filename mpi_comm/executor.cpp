@@ -35,16 +35,17 @@ Pending::~Pending() {
   if (!executor_->try_wait(*execution_, farewell)) executor_->transport_.abandon();
 }
 
-bool Pending::done() const { return execution_ == nullptr || execution_->done(); }
+bool Pending::done() const { return execution_ == nullptr || executor_->complete(*execution_); }
 
 void Pending::wait() {
   if (execution_ == nullptr) return;
-  executor_->wait(*execution_);
+  executor_->wait_until(*execution_, [&] { return executor_->complete(*execution_); });
   executor_->release(*std::exchange(execution_, nullptr));
 }
 
-Executor::Executor(Transport& transport, Traffic& traffic)
-    : transport_(transport), traffic_(traffic) {}
+Executor::Executor(Transport& transport, Traffic& traffic,
+                   std::unique_ptr<FingerprintChannel> channel)
+    : transport_(transport), traffic_(traffic), agreement_(std::move(channel), recorder_) {}
 
 Pending Executor::start(Plan plan, const PlanBuffer& buffer, Combine how) {
   if (spare_.empty()) {
@@ -53,18 +54,36 @@ Pending Executor::start(Plan plan, const PlanBuffer& buffer, Combine how) {
   }
   Execution& execution = *spare_.back();
   spare_.pop_back();
-  in_flight_.push_back(&execution);
-  const int tag = static_cast<int>(started_++ % static_cast<std::uint64_t>(transport_.tag_count()));
+  const std::uint64_t sequence = started_++;
+  execution.set_sequence(sequence);
   TrafficCounts& counts = traffic_.of(plan.topology);
+  const Fingerprint call = fingerprint_of(plan, buffer, how, sequence, transport_.rank());
+  recorder_.start(call, plan.rounds.size());
+  agreement_.announce(call, plan.group, counts);
+  const int tag = static_cast<int>(sequence % static_cast<std::uint64_t>(transport_.tag_count()));
   execution.begin(std::move(plan), buffer, how, tag, max_chunk_, counts);
+  if (agreement_.check() == Check::full)
+    wait_until(execution, [&] { return agreement_.reached(sequence); });
+  in_flight_.push_back(&execution);
   Pending pending(*this, execution);
-  execution.advance(transport_);  // the first messages leave now
+  advance(execution);  // the first messages leave now
   return pending;
 }
 
+bool Executor::advance(Execution& execution) {
+  try {
+    const bool moved = execution.advance(transport_);
+    if (moved) recorder_.reach(execution.sequence(), execution.round());
+    return moved;
+  } catch (const CommError& error) {
+    if (error.kind() == CommFailure::bug) agreement_.look_for_mismatch();
+    throw;
+  }
+}
+
 bool Executor::progress() {
-  bool moved = false;
-  for (Execution* execution : in_flight_) moved |= execution->advance(transport_);
+  bool moved = agreement_.progress();
+  for (Execution* execution : in_flight_) moved |= advance(*execution);
   return moved;
 }
 
@@ -76,18 +95,28 @@ void Executor::set_max_chunk(std::size_t elements) {
   max_chunk_ = elements;
 }
 
-void Executor::wait(Execution& execution) {
-  while (!execution.done()) {
+void Executor::set_check(Check check) {
+  comm_check(in_flight_.empty(), "the check cannot change while {} collectives are in flight",
+             in_flight_.size());
+  agreement_.set_check(check);
+}
+
+template <class Condition>
+void Executor::wait_until(Execution& execution, Condition condition) {
+  if (condition()) return;
+  recorder_.wait_for(execution.sequence());
+  while (!condition()) {
     if (progress()) continue;
     const Clock::time_point since = Clock::now();
     do transport_.idle();
     while (!progress());
     execution.counts().wait_seconds += std::chrono::duration<double>(Clock::now() - since).count();
   }
+  recorder_.go_on();
 }
 
 bool Executor::try_wait(Execution& execution, std::chrono::milliseconds limit) noexcept {
-  if (gave_up_) return execution.done();
+  if (gave_up_ || agreement_.failed()) return execution.done();
   try {
     const Clock::time_point end = Clock::now() + limit;
     while (!execution.done() && Clock::now() < end)

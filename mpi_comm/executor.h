@@ -9,8 +9,11 @@
 #include <memory>
 #include <vector>
 
+#include "mpi_comm/agreement.h"
 #include "mpi_comm/combine.h"
 #include "mpi_comm/execution.h"
+#include "mpi_comm/fingerprint_channel.h"
+#include "mpi_comm/flight_recorder.h"
 #include "mpi_comm/plan.h"
 #include "mpi_comm/traffic.h"
 #include "mpi_comm/transport.h"
@@ -45,16 +48,26 @@ class Executor {
   /// The largest message by default: MPI counts are int. A multiple of 64 keeps chunks aligned.
   static constexpr std::size_t default_max_chunk = (std::size_t{1} << 31) - 64;
 
-  Executor(Transport& transport, Traffic& traffic);
+  /// Without a channel the ranks' plans are not compared.
+  Executor(Transport& transport, Traffic& traffic,
+           std::unique_ptr<FingerprintChannel> channel = nullptr);
   Pending start(Plan plan, const PlanBuffer& buffer, Combine how);
   /// Moves everything in flight as far as it goes; true when anything moved.
   bool progress();
   /// Elements in one message, at least 1; set it alike on all ranks while nothing is in flight.
   void set_max_chunk(std::size_t elements);
+  /// How the ranks' plans are compared; set it alike on all ranks while nothing is in flight.
+  void set_check(Check check);
+  FlightRecorder& recorder() { return recorder_; }
 
  private:
   friend class Pending;
-  void wait(Execution& execution);
+  bool advance(Execution& execution);
+  bool complete(const Execution& execution) const {
+    return execution.done() && agreement_.reached(execution.sequence());
+  }
+  template <class Condition>
+  void wait_until(Execution& execution, Condition condition);
   /// False when it is not complete after `limit`; from then on no later one is waited for either.
   bool try_wait(Execution& execution, std::chrono::milliseconds limit) noexcept;
   void release(Execution& execution);
@@ -64,6 +77,8 @@ class Executor {
   std::size_t max_chunk_ = default_max_chunk;
   std::uint64_t started_ = 0;
   bool gave_up_ = false;
+  FlightRecorder recorder_;
+  Agreement agreement_;
   std::vector<std::unique_ptr<Execution>> all_;
   std::vector<Execution*> in_flight_, spare_;
 };

@@ -26,13 +26,14 @@ using namespace std::chrono_literals;
 // Long enough for ranks that fail at the same time to hear of each other and for MPI_Abort to reach
 // them; short enough for nobody to mind.
 constexpr auto settling_time = 500ms;
-constexpr auto patience = 5s;   // with a speaker that should have ended this rank by now
-constexpr auto stagger = 50ms;  // between ranks that cannot hear each other
-constexpr int longest_stagger = 60;
+constexpr auto patience = 5s;    // with a speaker that should have ended this rank by now
+constexpr auto stagger = 200ms;  // between ranks that cannot hear each other
+constexpr int longest_stagger = 20;
 
 // Its own communicator: no message of the run is ever taken for one of these.
 MPI_Comm channel = MPI_COMM_NULL;
 bool abandoned = false;
+bool on_new_line = false;
 
 struct Self {
   int rank = 0, size = 1;
@@ -52,17 +53,10 @@ Self self() {
   return me;
 }
 
-// One write call: a line that other output cannot tear.
-void print_line(int rank, std::string_view message, const std::vector<int>& also = {}) {
-  std::array<char, 256> host{};
-  gethostname(host.data(), host.size() - 1);
-  std::string line = fmt::format("rank {} ({}): {}", rank, host.data(), message);
-  if (!also.empty())
-    line +=
-        fmt::format(" (the same on rank{} {})", also.size() > 1 ? "s" : "", fmt::join(also, ", "));
-  std::replace(line.begin(), line.end(), '\n', ' ');
-  line += '\n';
-  [[maybe_unused]] const auto written = write(STDERR_FILENO, line.data(), line.size());
+std::string with_others(std::string_view message, const std::vector<int>& also) {
+  if (also.empty()) return std::string(message);
+  return fmt::format("{} (the same on rank{} {})", message, also.size() > 1 ? "s" : "",
+                     fmt::join(also, ", "));
 }
 
 void flush_output() {
@@ -79,7 +73,7 @@ void flush_output() {
 [[noreturn]] void leave_in_order(const Self& me, int exit_code, int speaker,
                                  std::string_view message) {
   flush_output();
-  if (me.rank == speaker && !message.empty()) print_line(me.rank, message);
+  if (me.rank == speaker && !message.empty()) tell(me.rank, message);
   // The launcher ends everybody once one rank leaves with a code other than 0.
   if (me.size > 1) MPI_Barrier(channel);
   finalize_and_exit(exit_code, me.running);
@@ -131,7 +125,20 @@ class FailingRanks {
 
 }  // namespace
 
+// One write call: a line that other output cannot tear.
+void tell(int rank, std::string_view message) {
+  std::array<char, 256> host{};
+  gethostname(host.data(), host.size() - 1);
+  std::string line = fmt::format("rank {} ({}): {}", rank, host.data(), message);
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  line += '\n';
+  if (on_new_line) line.insert(0, 1, '\n');
+  [[maybe_unused]] const auto written = write(STDERR_FILENO, line.data(), line.size());
+}
+
 void prepare_to_leave() { MPI_CHECK(MPI_Comm_dup(MPI_COMM_WORLD, &channel)); }
+
+void begin_message_on_new_line() noexcept { on_new_line = true; }
 
 void messages_abandoned() noexcept { abandoned = true; }
 
@@ -139,23 +146,23 @@ void abort_all(int exit_code, std::string_view message) {
   const Self me = self();
   flush_output();
   if (me.size == 1) {
-    print_line(me.rank, message);
+    tell(me.rank, message);
     finalize_and_exit(exit_code, me.running);
   }
   if (abandoned) {
     // Deaf and mute: by time alone, rank 0 goes first and the others take turns.
     std::this_thread::sleep_for((me.rank == 0 ? 1 : 2) * settling_time +
                                 std::min(me.rank, longest_stagger) * stagger);
-    print_line(me.rank, message);
+    tell(me.rank, message);
   } else if (channel != MPI_COMM_NULL) {
     // Not on the stack: MPI may still read the notice while this function waits to be ended.
     auto& failing = *new FailingRanks(me, hash_of(message));
     failing.listen(settling_time);
     if (failing.lowest() < me.rank)
       failing.listen(patience);  // someone else speaks, and ends this rank meanwhile
-    print_line(me.rank, message, failing.same());
+    tell(me.rank, with_others(message, failing.same()));
   } else {
-    print_line(me.rank, message);
+    tell(me.rank, message);
   }
   MPI_Abort(MPI_COMM_WORLD, exit_code);
   std::_Exit(exit_code);

@@ -21,6 +21,13 @@ void agree(int exit_code, std::string_view message);
 /// unless it is empty. For errors all ranks share, and for agreed ends such as a checkpointed stop.
 [[noreturn]] void leave_together(int exit_code, std::string_view message);
 
+/// Prints the line `rank r (host): message` on stderr, newlines made spaces; from any thread.
+void tell(int rank, std::string_view message);
+
+/// This rank's message shall begin with a new line: another rank draws a progress bar on the
+/// terminal, and its cursor stands behind it.
+void begin_message_on_new_line() noexcept;
+
 /// By the transport, when an exception leaves messages under way: their buffers are about to
 /// vanish, so abort_all must not let MPI move anything any more.
 void messages_abandoned() noexcept;

@@ -46,6 +46,11 @@ struct Plan {
   std::vector<Round> rounds;
   int participants = 1;  ///< ranks whose values meet: the divisor of a mean
   Numbering numbering = Numbering::shared;
+  // Who takes part, in order, and in what; nobody when made by hand: there is no one to compare
+  // with.
+  std::vector<int> group;
+  int root = -1;  ///< of a broadcast
+  long step = 0;
 
   /// Elements this rank sends over all rounds.
   std::size_t elements_sent() const;

@@ -17,6 +17,7 @@ class PlanBuffer {
   PlanBuffer(WireView front, WireSpan data) : front_(front), data_(data) {}
 
   WireType type() const { return data_.type(); }
+  std::size_t count() const { return front_.count() + data_.count(); }
   /// Elements [begin, begin + count), which lie in one of the two buffers.
   WireView read(std::size_t begin, std::size_t count) const {
     if (begin < front_.count()) return front_.part(begin, count);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "mpi_comm/comm_error.h"
+#include "mpi_comm/fingerprint_channel.h"
 
 namespace skep {
 namespace {
@@ -46,6 +47,20 @@ class Hub {
          [&](const Posted& waiting) { deliver(waiting, receive, receiver); });
   }
 
+  void post(int receiver, const Fingerprint& print) {
+    Mailbox& box = mailboxes_[static_cast<std::size_t>(receiver)];
+    const std::lock_guard lock(box.mutex);
+    box.fingerprints.push_back(print);
+  }
+  bool take(int receiver, Fingerprint& print) {
+    Mailbox& box = mailboxes_[static_cast<std::size_t>(receiver)];
+    const std::lock_guard lock(box.mutex);
+    if (box.fingerprints.empty()) return false;
+    print = box.fingerprints.front();
+    box.fingerprints.pop_front();
+    return true;
+  }
+
   /// After this nobody touches a posted buffer any more: its owner may be gone.
   void close() noexcept {
     closed_ = true;
@@ -63,6 +78,7 @@ class Hub {
   struct Mailbox {
     std::mutex mutex;
     std::list<Posted> sends, receives;
+    std::deque<Fingerprint> fingerprints;
   };
 
   template <class Deliver>
@@ -145,10 +161,25 @@ class ThreadTransport : public Transport {
   std::vector<Ticket> spare_;
 };
 
+class ThreadFingerprintChannel : public FingerprintChannel {
+ public:
+  ThreadFingerprintChannel(Hub& hub, int rank) : hub_(hub), rank_(rank) {}
+  void send(int peer, const Fingerprint& print) override { hub_.post(peer, print); }
+  bool receive(Fingerprint& print) override {
+    hub_.check_open();
+    return hub_.take(rank_, print);
+  }
+
+ private:
+  Hub& hub_;
+  int rank_;
+};
+
 class ThreadCommunicator : public Communicator {
  public:
   ThreadCommunicator(Hub& hub, int rank)
-      : Communicator(std::make_unique<ThreadTransport>(hub, rank)) {}
+      : Communicator(std::make_unique<ThreadTransport>(hub, rank),
+                     std::make_unique<ThreadFingerprintChannel>(hub, rank)) {}
 };
 
 }  // namespace

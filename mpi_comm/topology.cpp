@@ -62,7 +62,7 @@ Group Topology::group(const Place& at) const {
     const auto found = std::find(ranks.begin(), ranks.end(), at.rank);
     if (found == ranks.end()) continue;
     const int position = static_cast<int>(found - ranks.begin());
-    return {std::move(ranks), position};
+    return {std::move(ranks), position, at.step};
   }
   comm_fail(CommFailure::bug, "topology {}: rank {} of {} is in no group at step {}", name(),
             at.rank, at.size, at.step);
@@ -93,7 +93,9 @@ Plan Topology::broadcast(const Place& at, int root, std::size_t count) const {
   comm_check(found != own.ranks.end(),
              "topology {}: broadcast from rank {}, not in the group of {}", name(), root, at.rank);
   const int position = static_cast<int>(found - own.ranks.begin());
-  return labelled(own.size() > 1 ? plan_broadcast(own, position, count) : Plan{}, own, "broadcast");
+  Plan plan = own.size() > 1 ? plan_broadcast(own, position, count) : Plan{};
+  plan.root = root;
+  return labelled(std::move(plan), own, "broadcast");
 }
 
 Plan Topology::all_to_all(const Place& at, std::span<const std::size_t> send_counts,
@@ -118,6 +120,8 @@ Plan Topology::labelled(Plan plan, const Group& group, std::string_view operatio
   plan.topology = name();
   plan.operation = operation;
   plan.participants = group.size();
+  plan.group = group.ranks;
+  plan.step = group.step;
   return plan;
 }
 

@@ -27,6 +27,7 @@ struct Place {
 struct Group {
   std::vector<int> ranks;
   int position = 0;
+  long step = 0;
 
   int size() const { return static_cast<int>(ranks.size()); }
   /// Any integer: positions wrap around.

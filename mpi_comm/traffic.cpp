@@ -11,6 +11,7 @@ TrafficCounts& TrafficCounts::operator+=(const TrafficCounts& other) {
   bytes_sent += other.bytes_sent;
   bytes_received += other.bytes_received;
   wait_seconds += other.wait_seconds;
+  check_bytes_sent += other.check_bytes_sent;
   return *this;
 }
 

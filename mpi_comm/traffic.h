@@ -12,7 +12,8 @@ struct TrafficCounts {
   std::uint64_t collectives = 0;
   std::uint64_t messages_sent = 0, messages_received = 0;
   std::uint64_t bytes_sent = 0, bytes_received = 0;
-  double wait_seconds = 0;  ///< time in which nothing moved while the caller waited
+  double wait_seconds = 0;             ///< time in which nothing moved while the caller waited
+  std::uint64_t check_bytes_sent = 0;  ///< fingerprints (agreement.h), not among the bytes above
 
   TrafficCounts& operator+=(const TrafficCounts& other);
   bool operator==(const TrafficCounts&) const = default;

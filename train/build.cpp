@@ -4,14 +4,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
+#include "mpi_comm/leave.h"
+#include "train/build_sync.h"
 #include "train/data/corpus.h"
+#include "train/explain.h"
 #include "train/observe/console.h"
 #include "train/observe/metrics_file.h"
+#include "train/observe/progress_bar.h"
 #include "train/observe/rank_log.h"
-#include "train/sync/every_step.h"
-#include "train/sync/local_sgd.h"
+#include "train/observe/terminal.h"
+#include "train/signals.h"
 
 namespace skep {
 namespace {
@@ -23,70 +26,51 @@ std::unique_ptr<Optimizer> make_optimizer(const OptimSection& o, const Tensor& l
   fail(ErrorKind::usage, "optim.kind \"{}\" is not known", o.kind);
 }
 
-std::unique_ptr<LrSchedule> make_schedule(const Config& config) {
-  const std::string& kind = config.schedule.kind;
-  if (kind == "constant")
-    return std::make_unique<ConstantLr>(config.optim.lr, config.schedule.warmup);
-  if (kind == "cosine")
-    return std::make_unique<CosineLr>(config.optim.lr, config.optim.min_lr, config.schedule.warmup,
-                                      decay_steps(config));
-  fail(ErrorKind::usage, "schedule.kind \"{}\" is not known", kind);
+// A bar where somebody watches it, lines elsewhere; from rank 0 alone.
+std::unique_ptr<Observer> make_progress(const RunSection& run, std::int64_t first, int rank) {
+  std::shared_ptr<Terminal> terminal = find_terminal();
+  const bool bar = run.progress == "bar" || (run.progress == "auto" && terminal);
+  if (bar && rank != 0) begin_message_on_new_line();
+  if (run.progress == "off" || rank != 0) return nullptr;
+  if (!bar) return make_console(first, run.steps, run.log_every);
+  const auto columns = [terminal] { return terminal ? terminal->columns() : 80; };
+  return make_progress_bar(first, run.steps, {columns, print});
 }
 
-std::unique_ptr<Reduction> make_reduction(const CommSection& comm) {
-  if (comm.reduction == "exact") return make_exact_reduction(comm.exact_scale);
-  if (comm.wire == "bf16") return make_owner_sum(make_bf16_codec());
-  if (comm.reduction == "rank_order") return make_owner_sum(make_fp32_codec());
-  return make_fast_reduction();
+std::unique_ptr<LrSchedule> make_schedule(const Config& config, double steps_per_epoch) {
+  const ScheduleSection& s = config.schedule;
+  const double unit = s.unit == "epochs" ? steps_per_epoch : 1;
+  ScheduleSettings settings;
+  settings.peak = {config.optim.lr, s.jitter, static_cast<std::uint64_t>(config.run.seed)};
+  settings.min_lr = config.optim.min_lr;
+  settings.warmup = s.warmup;
+  settings.decay_steps = decay_steps(config);
+  settings.cycle = s.cycle > 0 ? std::max<std::int64_t>(1, std::llround(s.cycle * unit)) : 0;
+  settings.cycle_mult = s.cycle_mult;
+  if (s.kind == "constant") return make_constant_lr(settings);
+  if (s.kind == "cosine") return make_cosine_lr(settings);
+  if (s.kind == "wsd") return make_wsd_lr(settings);
+  if (s.kind == "step") return make_step_lr(settings);
+  if (s.kind == "warm_restarts") return make_warm_restarts_lr(settings);
+  fail(ErrorKind::usage, "schedule.kind \"{}\" is not known", s.kind);
 }
 
-BucketedSettings bucket_settings(const CommSection& comm) {
-  BucketedSettings settings;
-  const double elements = comm.bucket_mb * (1 << 18);  // of fp32
-  settings.sizes.elements = std::max<std::int64_t>(1, std::llround(std::min(elements, 1e15)));
-  settings.sizes.first_elements = std::min(settings.sizes.first_elements, settings.sizes.elements);
-  settings.overlap = comm.overlap ? Overlap::yes : Overlap::no;
-  return settings;
-}
-
-Phase make_phase(const Config& config, int ranks, const std::vector<int>& hosts) {
-  Phase phase;
-  phase.topology =
-      make_topology(config.comm.topology, {static_cast<int>(config.comm.cluster_size), hosts});
-  const bool everybody = phase.topology->reach(ranks) == Reach::global;
-  if (config.sync.rule == "local_sgd")
-    phase.sync = make_local_sgd(config.sync.period);
-  else if (everybody)
-    phase.sync = make_every_step(make_reduction(config.comm), bucket_settings(config.comm));
-  else
-    phase.sync = make_local_sgd(1);
-  phase.name = fmt::format("{}, {}", phase.topology->name(), phase.sync->name());
-  const std::string note = phase.topology->note(ranks);
-  if (!note.empty()) phase.name += fmt::format(" ({})", note);
-  return phase;
-}
-
-/// The first step that is not in the phase.
-std::int64_t end_of(const PhaseEntry& entry, double steps_per_epoch) {
-  if (entry.until_step > 0) return entry.until_step;
-  if (entry.until_epoch > 0)
-    return std::max<std::int64_t>(1, std::llround(std::ceil(entry.until_epoch * steps_per_epoch)));
-  return std::numeric_limits<std::int64_t>::max();
-}
-
-std::unique_ptr<PhaseSchedule> make_phases(const Config& config, int ranks,
-                                           const std::vector<int>& hosts, std::int64_t windows) {
-  const double steps_per_epoch =
-      static_cast<double>(windows) / static_cast<double>(config.batch.global_batch);
-  std::vector<Phase> phases;
-  for (const PhaseEntry& entry : config.phases) {
-    phases.push_back(make_phase(during_phase(config, entry), ranks, hosts));
-    phases.back().until_step = end_of(entry, steps_per_epoch);
+/// A scale has its usual meaning, that of a mean loss: our losses are sums, so it is divided by the
+/// tokens of a micro-batch, rounded up to a power of two to keep it one.
+LossScaler::Settings scaler_settings(const Config& config, const BatchSplit& split) {
+  const PrecisionSection& p = config.precision;
+  const auto tokens = static_cast<double>(split.micro_batch * config.model.context);
+  const double unit = std::exp2(std::ceil(std::log2(tokens)));
+  LossScaler::Settings settings;
+  settings.growth_interval = p.growth_interval;
+  settings.min_scale = p.min_scale / unit;
+  if (p.loss_scale != "dynamic") {
+    settings.scale = std::stod(p.loss_scale) / unit;
+  } else if (p.compute == "fp16") {
+    settings.kind = LossScaler::Kind::dynamic;
+    settings.scale = std::max(65536.0, p.min_scale) / unit;
   }
-  // What no [[phase]] covers is as the other keys say.
-  if (phases.empty() || phases.back().until_step < std::numeric_limits<std::int64_t>::max())
-    phases.push_back(make_phase(config, ranks, hosts));
-  return std::make_unique<PhaseSchedule>(std::move(phases));
+  return settings;
 }
 
 void add_data(Parts& parts, const Config& config, Corpus&& corpus, const BatchSplit& split) {
@@ -107,6 +91,7 @@ void add_data(Parts& parts, const Config& config, Corpus&& corpus, const BatchSp
 DType compute_dtype(const PrecisionSection& precision) {
   if (precision.compute == "fp32") return DType::f32;
   if (precision.compute == "bf16") return DType::bf16;
+  if (precision.compute == "fp16") return DType::f16;
   fail(ErrorKind::usage, "precision.compute \"{}\" is not known", precision.compute);
 }
 
@@ -125,23 +110,38 @@ ModelConfig model_config(const ModelSection& section, std::int64_t known_ids, st
   return c;
 }
 
-namespace {
-
-// Before anything is allocated: weights, gradients and two moments are four numbers a parameter.
-void check_memory(const ModelConfig& c) {
+// Weights, gradients and two moments are four numbers a parameter. A block without any width still
+// costs some kilobytes of bookkeeping.
+double least_training_bytes(const ModelConfig& c) {
   const double width = static_cast<double>(c.width), layers = static_cast<double>(c.layers);
   const double table =
       static_cast<double>(c.padded_vocab) * (c.tied ? 1 : 2) + static_cast<double>(c.context);
-  const double needed = 16 * (12 * layers * width * width + table * width);
-  const double present =
-      static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
-  // A block without any width still costs some kilobytes of bookkeeping.
-  if (needed + 16384 * layers > present)
+  return 16 * (12 * layers * width * width + table * width) + 16384 * layers;
+}
+
+namespace {
+
+double memory_bytes() {
+  return static_cast<double>(sysconf(_SC_PHYS_PAGES)) * static_cast<double>(sysconf(_SC_PAGESIZE));
+}
+
+// Before anything is allocated.
+void check_memory(const ModelConfig& model) {
+  const double needed = least_training_bytes(model), present = memory_bytes();
+  if (needed > present)
     fail(ErrorKind::usage,
          "the model needs {:.1f} GB for weights, gradients and optimizer, this machine has {:.1f} "
-         "GB: reduce "
-         "model.layers, model.width or model.vocab",
-         (needed + 16384 * layers) / 1e9, present / 1e9);
+         "GB: reduce model.layers, model.width or model.vocab",
+         needed / 1e9, present / 1e9);
+}
+
+void check_step_memory(const Parts& parts) {
+  const double needed = predict_step_costs(parts).activation_bytes, present = memory_bytes();
+  if (needed > present)
+    fail(ErrorKind::usage,
+         "a micro-batch of {} sequences needs {:.1f} GB, this machine has {:.1f} GB: set "
+         "batch.micro_batch to less",
+         parts.loader->split().micro_batch, needed / 1e9, present / 1e9);
 }
 
 }  // namespace
@@ -151,16 +151,22 @@ Parts build_parts(const Config& config, Communicator& comm, const std::vector<in
   const BatchSplit split = split_batch(config.batch, comm.size());
   Corpus corpus = load_corpus(config.data, config.model);
   parts.data_description = corpus.description;
+  comm.set_check(config.comm.check == "full" ? Check::full : Check::basic);
   const ModelConfig model = model_config(config.model, corpus.known_ids, corpus.vocab_size);
   check_memory(model);
   parts.model = make_model(model);
   parts.parameters = std::make_unique<ParameterStore>(*parts.model, config.run.seed, DType::f32,
                                                       compute_dtype(config.precision));
-  parts.objective = make_next_token();
+  parts.objective = make_next_token(config.loss.z_weight);
   parts.optimizer = make_optimizer(config.optim, parts.parameters->values());
-  parts.schedule = make_schedule(config);
+  parts.scaler = std::make_unique<LossScaler>(scaler_settings(config, split));
   add_data(parts, config, std::move(corpus), split);
-  parts.phases = make_phases(config, comm.size(), hosts, parts.loader->order().windows);
+  const double steps_per_epoch = static_cast<double>(parts.loader->order().windows) /
+                                 static_cast<double>(config.batch.global_batch);
+  parts.schedule = make_schedule(config, steps_per_epoch);
+  parts.reduction = make_reduction(config, parts.parameters->size());
+  parts.phases = make_phases(config, comm.size(), hosts, parts.reduction, steps_per_epoch);
+  check_step_memory(parts);
   return parts;
 }
 
@@ -174,33 +180,29 @@ Limits build_limits(const Config& config) {
   limits.checkpoint_every = config.checkpoint.every;
   limits.checkpoint_keep = config.checkpoint.keep;
   limits.checkpoint_folder = checkpoint_directory(config);
+  limits.stop_signal = stop_signal;
+  limits.unused_parameters = config.ddp.find_unused_parameters ? UnusedParameters::When::watch
+                                                               : UnusedParameters::When::refuse;
   return limits;
 }
 
 void add_observers(Parts& parts, const Config& config, std::int64_t first) {
   const std::string folder = run_directory(config);
   parts.observers.push_back(make_rank_log(folder, parts.comm.rank()));
-  if (parts.comm.rank() != 0) return;
-  parts.observers.push_back(make_metrics_file(folder + "/metrics.jsonl", first));
-  if (config.run.progress != "off")
-    parts.observers.push_back(make_console(first, config.run.steps, config.run.log_every));
+  if (parts.comm.rank() == 0)
+    parts.observers.push_back(make_metrics_file(folder + "/metrics.jsonl", first));
+  if (auto progress = make_progress(config.run, first, parts.comm.rank()))
+    parts.observers.push_back(std::move(progress));
 }
 
-std::string describe_run(const Config& config, const Parts& parts, const Environment& environment,
-                         int threads) {
-  return fmt::format(
-      "skep: {} ranks ({} on {}), {} threads each, topology {}\n{}\nmodel: {}: {} "
-      "parameters\nbatch: {}\nrun: {}",
-      environment.size(), environment.local_size(), environment.host(), threads,
-      parts.phases->at(0).name, parts.data_description, to_string(parts.model->config()),
-      parts.parameters->parameter_count(), parts.loader->split().describe(), run_directory(config));
-}
-
-int choose_threads(const Config& config, const Environment& environment) {
-  if (config.run.threads > 0) return static_cast<int>(config.run.threads);
-  if (const char* wish = std::getenv("OMP_NUM_THREADS"); wish && std::atoi(wish) > 0)
-    return std::atoi(wish);
-  return std::max(1, environment.local_processors() / environment.local_size());
+std::unique_ptr<Watchdog> build_watchdog(const Config& config, Communicator& comm) {
+  if (comm.size() == 1 || config.comm.timeout == 0) return nullptr;
+  WatchdogSettings settings;
+  settings.folder = run_directory(config);
+  settings.rank = comm.rank();
+  settings.ranks = comm.size();
+  settings.limit_seconds = config.comm.timeout;
+  return std::make_unique<Watchdog>(comm.recorder(), std::move(settings));
 }
 
 }  // namespace skep

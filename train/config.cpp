@@ -37,6 +37,7 @@ struct Flags {
   bool version = false;
   bool print_config = false;
   bool print_completion = false;
+  bool doctor = false;
   bool explain = false;
   std::string file;
   CLI::Option* file_option = nullptr;
@@ -51,6 +52,8 @@ void add_flags(CLI::App& app, Flags& flags) {
   app.add_flag("--version", flags.version, "print the version");
   app.add_flag("--explain", flags.explain,
                "also tell what each parameter and the first step cost, predicted and measured");
+  app.add_flag("--doctor", flags.doctor,
+               "check this machine (also under mpirun) and tell how to mend what is wrong");
   app.add_flag("--print-config", flags.print_config, "print the effective configuration as TOML");
   app.add_flag("--print-completion", flags.print_completion,
                "print what lets bash complete these options: source <(train --print-completion)");
@@ -83,10 +86,11 @@ std::vector<std::string> flag_names(const CLI::App& app) {
     fail(ErrorKind::usage, "unexpected argument {}; settings are written --SECTION.KEY VALUE",
          argument);
   const std::string name = argument.substr(0, argument.find('='));
+  if (name == "-np" || name == "-n")
+    fail(ErrorKind::usage, "{} is an option of mpirun: write `mpirun {} N train …`", name, name);
   const std::size_t start = name.find_first_not_of('-');
   const std::string bare = start == std::string::npos ? "" : name.substr(start);
-  fail(ErrorKind::usage, "unknown option {}; did you mean --{}?", name,
-       nearest_config_key(bare).full_name());
+  fail(ErrorKind::usage, "unknown option {}; {}", name, advise_on_key(bare, "--"));
 }
 
 /// CLI11 takes whatever follows a flag as its value, even the next flag.
@@ -99,6 +103,7 @@ void refuse_flags_as_values(const Flags& flags) {
 
 void read_config_file(Config& config, const std::string& path) {
   std::string text;
+  if (path.empty()) fail(ErrorKind::usage, "--config needs the path of a file");
   try {
     text = read_file(path);
   } catch (const Error& error) {
@@ -145,6 +150,7 @@ ParsedCommand parse_command_line(int argc, const char* const* argv) {
   if (const auto rest = app.remaining(); !rest.empty()) refuse_argument(rest.front());
   ParsedCommand command{effective_config(flags), Action::train, "",
                         flags.explain ? Explain::yes : Explain::no};
+  if (flags.doctor) command.action = Action::doctor;
   if (flags.print_config) {
     command.action = Action::print_config;
     command.text = print_config(command.config);

@@ -10,6 +10,9 @@
 
 namespace skep {
 
+/// Of one rank; a larger number is a slip of the pen.
+constexpr std::int64_t most_threads = 1024;
+
 /// What a key may hold.
 using ConfigValue = std::variant<std::int64_t, double, bool, std::string>;
 
@@ -65,10 +68,17 @@ struct ScheduleSection {
   std::string kind = "constant";
   std::int64_t warmup = 0;
   std::int64_t decay_steps = 0;
+  double cycle = 0;
+  double cycle_mult = 1;
+  std::string unit = "steps";
+  double jitter = 0;
 };
 
 struct PrecisionSection {
   std::string compute = "fp32";
+  std::string loss_scale = "dynamic";
+  std::int64_t growth_interval = 2000;
+  double min_scale = 1;
 };
 
 struct CommSection {
@@ -80,11 +90,28 @@ struct CommSection {
   double bucket_mb = 25;
   bool overlap = true;
   std::int64_t hash_every = 100;
+  std::string check = "basic";
+  double timeout = 300;
 };
 
 struct SyncSection {
   std::string rule = "every_step";
   std::int64_t period = 4;
+};
+
+struct CompressSection {
+  std::string codec = "none";
+  double density = 0.05;
+  std::int64_t block = 256;
+  bool error_feedback = true;
+};
+
+struct LossSection {
+  double z_weight = 0;
+};
+
+struct DdpSection {
+  bool find_unused_parameters = false;
 };
 
 struct CheckpointSection {
@@ -110,6 +137,9 @@ struct Config {
   PrecisionSection precision;
   CommSection comm;
   SyncSection sync;
+  CompressSection compress;
+  LossSection loss;
+  DdpSection ddp;
   CheckpointSection checkpoint;
   std::vector<PhaseEntry> phases;
 };
@@ -118,7 +148,7 @@ struct Config {
 Config during_phase(const Config& config, const PhaseEntry& phase);
 
 /// What the command line asks for.
-enum class Action { train, help, print_config, print_completion, version };
+enum class Action { train, doctor, help, print_config, print_completion, version };
 
 /// Whether training also tells what it costs (--explain).
 enum class Explain { no, yes };
@@ -126,7 +156,7 @@ enum class Explain { no, yes };
 struct ParsedCommand {
   Config config;
   Action action = Action::train;
-  std::string text;  ///< what to print when the action is not `train`
+  std::string text;  ///< what to print for help, print_config and version
   Explain explain = Explain::no;
 };
 

@@ -27,14 +27,24 @@ void check_schedule(const Config& config) {
   if (config.schedule.kind != "constant" && config.optim.min_lr > config.optim.lr)
     fail(ErrorKind::usage, "optim.min_lr {} is larger than optim.lr {}: a decay would rise",
          config.optim.min_lr, config.optim.lr);
+  const std::string& kind = config.schedule.kind;
+  if ((kind == "warm_restarts" || kind == "step" || kind == "wsd") && config.schedule.cycle == 0)
+    fail(ErrorKind::usage, "schedule.kind {} needs a schedule.cycle greater than 0, in {}", kind,
+         config.schedule.unit);
 }
 
-void check_comm(const CommSection& comm) {
-  if (comm.reduction == "exact" && comm.wire != "fp32")
-    fail(ErrorKind::usage,
-         "comm.wire {} cannot be combined with comm.reduction exact, which sends integers: set one "
-         "of them back",
-         comm.wire);
+void check_comm(const CommSection& comm, const std::string& codec) {
+  const auto refuse = [](const std::string& one, const std::string& other, const char* why) {
+    fail(ErrorKind::usage, "{} cannot be combined with {}: {}; set one of them back", one, other,
+         why);
+  };
+  const bool exact = comm.reduction == "exact";
+  if (exact && comm.wire != "fp32")
+    refuse("comm.wire " + comm.wire, "comm.reduction exact", "it sends integers");
+  if (exact && codec != "none")
+    refuse("compress.codec " + codec, "comm.reduction exact", "it sends integers");
+  if (comm.wire != "fp32" && codec != "none")
+    refuse("comm.wire " + comm.wire, "compress.codec " + codec, "the codec says what is sent");
 }
 
 Reach reach_of(const CommSection& comm, std::int64_t ranks) {
@@ -58,6 +68,9 @@ void check_meeting(const Config& config, std::int64_t ranks, const std::string& 
     fail(ErrorKind::usage, "{}comm.reduction exact cannot be had: {}", place, why);
   if (config.comm.wire != "fp32")
     fail(ErrorKind::usage, "{}comm.wire {} cannot be had: {}", place, config.comm.wire, why);
+  if (config.compress.codec != "none")
+    fail(ErrorKind::usage, "{}compress.codec {} cannot be had: {}", place, config.compress.codec,
+         why);
 }
 
 void check_phases(const Config& config, std::int64_t ranks) {
@@ -74,7 +87,7 @@ void validate(const Config& config, std::int64_t ranks) {
          "no training data: give --data.train FILE (a text, or a .bin file of tokens)");
   check_model(config.model);
   check_schedule(config);
-  check_comm(config.comm);
+  check_comm(config.comm, config.compress.codec);
   check_phases(config, ranks);
   split_batch(config.batch, ranks);
 }

@@ -49,10 +49,10 @@ bool is_section(const std::string& name) {
 void refuse_outside_key(const Entry& entry, const std::string& where) {
   if (entry.node->is_table() && is_section(entry.section)) return;
   if (entry.node->is_table())
-    fail(ErrorKind::usage, "{}: unknown section [{}]; did you mean [{}]?", where, entry.section,
-         nearest_config_key(entry.section + ".").section);
-  fail(ErrorKind::usage, "{}: key {} stands outside a [section]; did you mean {}?", where,
-       entry.section, nearest_config_key(entry.section).full_name());
+    fail(ErrorKind::usage, "{}: unknown section [{}]; {}", where, entry.section,
+         advise_on_section(entry.section));
+  fail(ErrorKind::usage, "{}: key {} stands outside a [section]; {}", where, entry.section,
+       advise_on_key(entry.section, ""));
 }
 
 std::string name_of_kind(const toml::node& node) {
@@ -65,8 +65,8 @@ void read_key(Config& config, const std::string& full_name, const toml::node& no
               const std::string& where) {
   const ConfigKey* key = find_config_key(full_name);
   if (key == nullptr)
-    fail(ErrorKind::usage, "{}: unknown key {}; did you mean {}?", where, full_name,
-         nearest_config_key(full_name).full_name());
+    fail(ErrorKind::usage, "{}: unknown key {}; {}", where, full_name,
+         advise_on_key(full_name, ""));
   const std::optional<ConfigValue> value = scalar(node);
   if (!value)
     fail(ErrorKind::usage, "{}: {} must be {}, got a TOML {}", where, full_name,

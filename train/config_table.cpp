@@ -4,6 +4,7 @@
 #include "mpi_comm/topology.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <limits>
 #include <utility>
@@ -53,6 +54,17 @@ Rule power_of_two() {
           }};
 }
 
+Rule dynamic_or_above_zero() {
+  return {"dynamic or a number greater than 0", [](const ConfigValue& value) {
+            const std::string& text = std::get<std::string>(value);
+            double number = 0;
+            const auto [end, error] =
+                std::from_chars(text.data(), text.data() + text.size(), number);
+            return text == "dynamic" || (error == std::errc() && end == text.data() + text.size() &&
+                                         number > 0 && std::isfinite(number));
+          }};
+}
+
 Rule above_zero_or_inf() {
   return {"greater than 0 or inf", [](const ConfigValue& value) { return as_number(value) > 0; }};
 }
@@ -60,6 +72,11 @@ Rule above_zero_or_inf() {
 Rule fraction_below_one() {
   return {"from 0 to less than 1",
           [](const ConfigValue& value) { return as_number(value) >= 0 && as_number(value) < 1; }};
+}
+
+Rule share() {
+  return {"greater than 0, at most 1",
+          [](const ConfigValue& value) { return as_number(value) > 0 && as_number(value) <= 1; }};
 }
 
 Rule one_of(const std::vector<std::string>& names) {
@@ -116,16 +133,16 @@ void add_run(std::vector<ConfigKey>& keys) {
   run.add("name", &RunSection::name, plain_name(), "name of the run");
   run.add("seed", &RunSection::seed, at_least(0), "seed of weights, dropout and data order");
   run.add("steps", &RunSection::steps, at_least(0), "optimizer steps to train");
-  run.add("log_every", &RunSection::log_every, at_least(1), "steps between progress lines");
+  run.add("log_every", &RunSection::log_every, at_least(1), "steps between plain progress lines");
   run.add("eval_every", &RunSection::eval_every, at_least(0),
           "steps between validations; 0: only at the end");
   run.add("eval_batches", &RunSection::eval_batches, at_least(0),
           "global batches a validation reads; 0: the whole validation set");
   run.add("resume", &RunSection::resume, not_empty({"none", "auto"}),
           "checkpoint to continue from: none, auto (newest intact one of this run) or its PATH");
-  run.add("progress", &RunSection::progress, one_of({"auto", "plain", "off"}),
-          "console output: auto and plain print lines, off prints none");
-  run.add("threads", &RunSection::threads, from_to(0, 1024),
+  run.add("progress", &RunSection::progress, one_of({"auto", "bar", "plain", "off"}),
+          "console output: a bar that is redrawn, plain lines, or none; auto: a bar on a terminal");
+  run.add("threads", &RunSection::threads, from_to(0, most_threads),
           "threads per rank; 0: the CPUs allowed to the process, shared among local ranks");
 }
 
@@ -183,18 +200,37 @@ void add_optim(std::vector<ConfigKey>& keys) {
 
 void add_schedule(std::vector<ConfigKey>& keys) {
   Section schedule(keys, "schedule", &Config::schedule);
-  schedule.add("kind", &ScheduleSection::kind, one_of({"constant", "cosine"}),
+  schedule.add("kind", &ScheduleSection::kind,
+               one_of({"constant", "cosine", "wsd", "step", "warm_restarts"}),
                "course of the learning rate after warmup");
   schedule.add("warmup", &ScheduleSection::warmup, at_least(0),
                "steps over which the learning rate rises to optim.lr");
   schedule.add("decay_steps", &ScheduleSection::decay_steps, at_least(0),
-               "step at which a decay reaches optim.min_lr; 0: run.steps");
+               "step at which cosine and wsd reach optim.min_lr; 0: run.steps");
+  schedule.add(
+      "cycle", &ScheduleSection::cycle, at_least(0),
+      "length of the first cycle of warm_restarts and step, of wsd's decay, and of one draw of "
+      "jitter; 0: none");
+  schedule.add("cycle_mult", &ScheduleSection::cycle_mult, at_least(1),
+               "each cycle is this much longer than the one before");
+  schedule.add("unit", &ScheduleSection::unit, one_of({"steps", "epochs"}),
+               "unit of schedule.cycle");
+  schedule.add("jitter", &ScheduleSection::jitter, fraction_below_one(),
+               "each cycle's highest rate is moved by up to this share, up or down");
 }
 
 void add_precision(std::vector<ConfigKey>& keys) {
   Section precision(keys, "precision", &Config::precision);
-  precision.add("compute", &PrecisionSection::compute, one_of({"fp32", "bf16"}),
+  precision.add("compute", &PrecisionSection::compute, one_of({"fp32", "bf16", "fp16"}),
                 "type of the products; weights, norms, losses and sums stay fp32");
+  precision.add(
+      "loss_scale", &PrecisionSection::loss_scale, dynamic_or_above_zero(),
+      "backward starts from this times the mean loss; dynamic: found by trying, with fp16 "
+      "only");
+  precision.add("growth_interval", &PrecisionSection::growth_interval, at_least(1),
+                "updates without overflow after which a dynamic scale doubles");
+  precision.add("min_scale", &PrecisionSection::min_scale, above_zero(),
+                "a dynamic scale that would fall below this ends the run");
 }
 
 void add_comm(std::vector<ConfigKey>& keys) {
@@ -218,6 +254,13 @@ void add_comm(std::vector<ConfigKey>& keys) {
            "sum gradients while backward still computes; the result is the same bit for bit");
   comm.add("hash_every", &CommSection::hash_every, at_least(0),
            "steps between checks that all ranks hold the same parameters; 0: never");
+  comm.add(
+      "check", &CommSection::check, one_of({"basic", "full"}),
+      "comparing the ranks' collectives: basic between neighbours while data moves, full among "
+      "all before it moves");
+  comm.add("timeout", &CommSection::timeout, at_least(0),
+           "seconds in which no rank does anything while one waits for others, until the run ends "
+           "with code 6; 0: never");
 }
 
 void add_sync(std::vector<ConfigKey>& keys) {
@@ -226,6 +269,31 @@ void add_sync(std::vector<ConfigKey>& keys) {
            "every_step sums gradients over all ranks; local_sgd trains each rank by itself and "
            "averages the parameters every sync.period steps");
   sync.add("period", &SyncSection::period, at_least(1), "steps from one average to the next");
+}
+
+void add_compress(std::vector<ConfigKey>& keys) {
+  Section compress(keys, "compress", &Config::compress);
+  compress.add("codec", &CompressSection::codec,
+               one_of({"none", "bf16", "int8", "int4", "topk", "topk_int8", "topk_int4"}),
+               "how gradients are made smaller on the wire");
+  compress.add("density", &CompressSection::density, share(),
+               "share of the elements that topk codecs send exactly");
+  compress.add("block", &CompressSection::block, from_to(1, 1 << 20),
+               "elements that share one step of int8 and int4");
+  compress.add("error_feedback", &CompressSection::error_feedback, any(),
+               "what a codec did not send is added to the next gradients");
+}
+
+void add_loss(std::vector<ConfigKey>& keys) {
+  Section loss(keys, "loss", &Config::loss);
+  loss.add("z_weight", &LossSection::z_weight, at_least(0),
+           "weight of the squared log-sum-exp of a token's logits in the training loss (z-loss)");
+}
+
+void add_ddp(std::vector<ConfigKey>& keys) {
+  Section ddp(keys, "ddp", &Config::ddp);
+  ddp.add("find_unused_parameters", &DdpSection::find_unused_parameters, any(),
+          "true: tell which ranks did not use which parameters; false: an unused one ends the run");
 }
 
 void add_checkpoint(std::vector<ConfigKey>& keys) {
@@ -251,6 +319,9 @@ const std::vector<ConfigKey>& config_keys() {
     add_precision(all);
     add_comm(all);
     add_sync(all);
+    add_compress(all);
+    add_loss(all);
+    add_ddp(all);
     add_checkpoint(all);
     return all;
   }();

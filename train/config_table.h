@@ -36,8 +36,12 @@ const std::vector<ConfigKey>& config_keys();
 /// The key called "section.name", or null.
 const ConfigKey* find_config_key(std::string_view full_name);
 
-/// The key that a mistyped name most likely means.
-const ConfigKey& nearest_config_key(std::string_view full_name);
+/// What to do about a name that is no key: the key it misspells ("did you mean --optim.lr?", with
+/// `prefix` "--"), else what its section has, else where to look.
+std::string advise_on_key(std::string_view full_name, std::string_view prefix);
+
+/// The same for the name of a section.
+std::string advise_on_section(std::string_view section);
 
 /// "a number, at least 0": what the key takes, for help and errors.
 std::string describe_wanted(const ConfigKey& key);

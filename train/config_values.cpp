@@ -1,5 +1,6 @@
 // One configuration value: found by name, read from text, checked, and written as TOML.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <charconv>
@@ -51,6 +52,13 @@ bool is_plain_text(std::string_view text) {
   });
 }
 
+template <class Distance>
+const ConfigKey& nearest(const std::vector<ConfigKey>& keys, const Distance& distance) {
+  return *std::min_element(keys.begin(), keys.end(), [&](const ConfigKey& a, const ConfigKey& b) {
+    return distance(a) < distance(b);
+  });
+}
+
 }  // namespace
 
 const ConfigKey* find_config_key(std::string_view full_name) {
@@ -59,16 +67,30 @@ const ConfigKey* find_config_key(std::string_view full_name) {
   return nullptr;
 }
 
-const ConfigKey& nearest_config_key(std::string_view full_name) {
-  const std::string_view last = full_name.substr(full_name.rfind('.') + 1);  // npos + 1 is 0
+std::string advise_on_key(std::string_view full_name, std::string_view prefix) {
+  const std::size_t dot = full_name.rfind('.');
+  const std::string_view last = full_name.substr(dot + 1);  // npos + 1 is 0
   const auto distance = [&](const ConfigKey& key) {
     // The right key in the wrong section, or without one, counts as one edit.
     return std::min(edit_distance(full_name, key.full_name()), edit_distance(last, key.name) + 1);
   };
-  const auto& keys = config_keys();
-  return *std::min_element(keys.begin(), keys.end(), [&](const ConfigKey& a, const ConfigKey& b) {
-    return distance(a) < distance(b);
-  });
+  const ConfigKey& near = nearest(config_keys(), distance);
+  if (is_misspelling(last, distance(near)))
+    return fmt::format("did you mean {}{}?", prefix, near.full_name());
+  std::vector<std::string> names;
+  for (const ConfigKey& key : config_keys())
+    if (dot != std::string_view::npos && key.section == full_name.substr(0, dot))
+      names.push_back(key.name);
+  if (names.empty()) return "`train --help` lists what there is";
+  return fmt::format("[{}] has {}", full_name.substr(0, dot), fmt::join(names, ", "));
+}
+
+std::string advise_on_section(std::string_view section) {
+  const auto distance = [&](const ConfigKey& key) { return edit_distance(section, key.section); };
+  const ConfigKey& near = nearest(config_keys(), distance);
+  if (is_misspelling(section, distance(near)))
+    return fmt::format("did you mean [{}]?", near.section);
+  return "`train --help` lists what there is";
 }
 
 std::string describe_wanted(const ConfigKey& key) {

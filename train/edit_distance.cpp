@@ -22,4 +22,8 @@ std::size_t edit_distance(std::string_view from, std::string_view to) {
   return cost[from.size()][to.size()];
 }
 
+bool is_misspelling(std::string_view word, std::size_t edits) {
+  return edits < word.size() && edits <= std::max<std::size_t>(2, word.size() / 3);
+}
+
 }  // namespace skep

@@ -1,24 +1,32 @@
 // train: reads the configuration, builds the parts, runs the trainer. Stages before training end
 // together: each rank does its part, then all agree that it went well, and a mistake in the input
 // is told once. During training an error on any rank ends all.
+#include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 
 #include "engine/backends/backend.h"
 #include "engine/backends/cpu/threads.h"
+#include "engine/core/files.h"
 #include "mpi_comm/environment.h"
+#include "mpi_comm/leave.h"
 #include "mpi_comm/mpi_communicator.h"
+#include "train/banner.h"
 #include "train/build.h"
 #include "train/checkpoint/checkpointer.h"
+#include "train/doctor/doctor.h"
 #include "train/explain.h"
 #include "train/observe/console.h"
 #include "train/observe/peak.h"
 #include "train/run_folder.h"
+#include "train/signals.h"
 #include "train/together.h"
 
 namespace skep {
 namespace {
+
+constexpr int exit_after_signal = 75;  // EX_TEMPFAIL: schedulers requeue on it
 
 std::string joined(int argc, char** argv) {
   std::string line;
@@ -39,24 +47,25 @@ std::string checkpoint_to_resume(const Config& config, std::vector<std::string>&
   return found;
 }
 
-void run_and_tell_speed(Trainer& trainer, Parts& parts, DType compute) {
+RunEnd run_and_tell_speed(Trainer& trainer, Parts& parts, DType compute) {
   using Clock = std::chrono::steady_clock;
   const double flops = backend({}).product_flops();
   const auto start = Clock::now();
-  trainer.run();
+  const RunEnd end = trainer.run();
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   const std::string speed = describe_speed(backend({}).product_flops() - flops, seconds, compute);
   for (auto& observer : parts.observers)
     observer->on_message(
         fmt::format("{} for this run, each rank {}", format_duration(seconds), speed));
+  return end;
 }
 
 void train(const ParsedCommand& command, const Environment& environment,
            const std::string& command_line) {
   const Config& config = command.config;
-  const int threads = choose_threads(config, environment);
-  cpu::set_threads(threads);
   MpiCommunicator comm(environment);
+  const std::vector<Placement> ranks = gather_placements(comm, find_placement(config.run.threads));
+  cpu::set_threads(threads_of(ranks, comm.rank()));
   std::unique_ptr<Parts> parts;
   std::unique_ptr<Trainer> trainer;
   std::vector<std::string> notes;
@@ -68,6 +77,8 @@ void train(const ParsedCommand& command, const Environment& environment,
     if (checkpoint.empty()) return;
     trainer->resume(checkpoint);
     notes.push_back(fmt::format("resumed from {} at step {}", checkpoint, trainer->first_step()));
+    if (trainer->first_step() >= config.run.steps)
+      notes.push_back(fmt::format("nothing left to train: run.steps is {}", config.run.steps));
   });
   std::unique_ptr<RunLock> lock;
   together([&] {
@@ -78,12 +89,22 @@ void train(const ParsedCommand& command, const Environment& environment,
       prepare_run_folder(config, trainer->first_step(), environment, command_line);
   });
   together([&] { add_observers(*parts, config, trainer->first_step()); });
-  notes.insert(notes.begin(), describe_run(config, *parts, environment, threads));
+  std::unique_ptr<Watchdog> watchdog = build_watchdog(config, comm);
+  notes.insert(notes.begin(), describe_run(config, *parts, ranks));
+  if (const std::string crowding = find_crowding(group_by_host(ranks)); !crowding.empty())
+    notes.push_back("warning: " + crowding);
   for (const std::string& note : notes)
     for (auto& observer : parts->observers) observer->on_message(note);
+  // First, so that it has spoken before a progress bar is drawn.
   if (command.explain == Explain::yes && environment.rank() == 0)
-    parts->observers.push_back(make_explainer(*parts));
-  run_and_tell_speed(*trainer, *parts, compute_dtype(config.precision));
+    parts->observers.insert(parts->observers.begin(), make_explainer(*parts));
+  const RunEnd end = run_and_tell_speed(*trainer, *parts, compute_dtype(config.precision));
+  if (end == RunEnd::finished) return;
+  parts->observers.clear();  // a progress bar ends its line
+  watchdog.reset();
+  leave_together(
+      exit_after_signal,
+      fmt::format("stopped on a signal after a checkpoint; go on with --run.resume auto"));
 }
 
 void run(int argc, char** argv) {
@@ -92,8 +113,13 @@ void run(int argc, char** argv) {
   together([&] { command = parse_command_line(argc, argv); });
   if (command.action == Action::train) {
     train(command, environment, joined(argc, argv));
+  } else if (command.action == Action::doctor) {
+    MpiCommunicator comm(environment);
+    run_doctor(command.config, comm);
   } else if (environment.rank() == 0) {
-    std::fputs(command.text.c_str(), stdout);
+    if (std::fputs(command.text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
+      fail(ErrorKind::storage, "standard output cannot be written: {}",
+           describe_write_error(errno));
   }
 }
 
@@ -104,6 +130,7 @@ int main(int argc, char** argv) {
   // A file that hits the size limit shall be a failed write with a message, not a killed process.
   std::signal(SIGXFSZ, SIG_IGN);
   std::signal(SIGPIPE, SIG_IGN);  // nor a console that went away
+  skep::listen_for_stop_signals();
   try {
     skep::run(argc, argv);
     return 0;

@@ -46,21 +46,44 @@ std::string environment_json(const Environment& environment, const std::string& 
 
 namespace fs = std::filesystem;
 
-// What a run writes into its folder: what a new run in the same folder moves out of its way.
-std::vector<std::string> own_files(const std::string& folder) {
-  std::vector<std::string> names{"config.toml", "env.json", "metrics.jsonl", "ckpt"};
+// Files that each rank has one of, such as log.rank-0.
+std::vector<std::string> files_of_ranks(const std::string& folder, const std::string& kind) {
+  std::vector<std::string> names;
   std::error_code missing;
   for (const auto& entry : fs::directory_iterator(folder, missing))
-    if (const std::string name = entry.path().filename().string(); name.starts_with("log.rank-"))
+    if (const std::string name = entry.path().filename().string();
+        name.starts_with(kind + ".rank-"))
       names.push_back(name);
   return names;
 }
 
-// Fails now rather than at the first save.
+// What moves out of the way of a run. From step 0: all that an earlier one wrote. Later: only its
+// records of a stall or an error, which shall not mix with those of another.
+std::vector<std::string> files_in_the_way(const std::string& folder, std::int64_t first_step) {
+  std::vector<std::string> names = files_of_ranks(folder, "flight");
+  if (first_step > 0) return names;
+  for (const char* kind : {"log", "heartbeat"})
+    for (std::string& name : files_of_ranks(folder, kind)) names.push_back(std::move(name));
+  for (const char* name : {"config.toml", "env.json", "metrics.jsonl", "ckpt"})
+    names.push_back(name);
+  return names;
+}
+
+// What a run writes besides checkpoints, roughly: a disk without room for it is full.
+constexpr std::size_t probe_bytes = 32 << 10;
+
+// Fails now rather than at the first save, and before anything is moved. Of a folder that is still
+// missing, the place where it will be made is tried.
 void try_writing(const std::string& folder) {
-  make_directories(folder);
-  const std::string probe = folder + "/.writable";
-  write_file(probe, "");
+  fs::path existing = fs::absolute(folder).lexically_normal();
+  std::error_code unknown;
+  while (!fs::exists(existing, unknown) && existing.has_relative_path())
+    existing = existing.parent_path();
+  if (!fs::is_directory(existing, unknown))
+    fail(ErrorKind::storage, "cannot write to {}: {} is a file, not a directory", folder,
+         existing.string());
+  const std::string probe = (existing / ".writable").string();
+  write_file(probe, std::string(probe_bytes, ' '));
   std::error_code ignored;
   fs::remove(probe, ignored);
 }
@@ -72,7 +95,8 @@ RunLock::RunLock(const std::string& folder) {
   const std::string path = folder + "/lock";
   descriptor_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
   if (descriptor_ < 0)
-    fail(ErrorKind::storage, "{}: cannot be opened for writing: {}", path, std::strerror(errno));
+    fail(ErrorKind::storage, "{}: cannot be opened for writing: {}", path,
+         describe_write_error(errno));
   if (flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
     fail(ErrorKind::usage,
          "{} is in use by another run that has not ended: choose another run.name or run.dir",
@@ -84,13 +108,14 @@ RunLock::~RunLock() { close(descriptor_); }
 void prepare_run_folder(const Config& config, std::int64_t first_step,
                         const Environment& environment, const std::string& command_line) {
   const std::string folder = run_directory(config), checkpoints = checkpoint_directory(config);
-  if (first_step == 0) move_to_previous(folder, own_files(folder));
+  for (const std::string& written : {folder, checkpoints}) try_writing(written);
+  move_to_previous(folder, files_in_the_way(folder, first_step));
   // A run that goes back in time leaves a branch behind: its checkpoints, and the metrics they fit.
   const std::string aside = set_aside_later(checkpoints, first_step == 0 ? -1 : first_step);
   std::error_code ignored;
   if (!aside.empty() && first_step > 0)
     fs::copy_file(folder + "/metrics.jsonl", aside + "/metrics.jsonl", ignored);
-  try_writing(checkpoints);
+  make_directories(checkpoints);
   write_file(folder + "/config.toml", print_config(config));
   write_file(folder + "/env.json", environment_json(environment, command_line));
 }

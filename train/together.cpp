@@ -1,5 +1,7 @@
 #include "train/together.h"
 
+#include <new>
+
 #include "engine/core/error.h"
 #include "mpi_comm/comm_error.h"
 #include "mpi_comm/leave.h"
@@ -20,6 +22,9 @@ Failure current_failure() {
     return {error.exit_code(), error.what()};
   } catch (const CommError& error) {
     return {error.exit_code(), error.what()};
+  } catch (const std::bad_alloc&) {
+    return {static_cast<int>(ErrorKind::usage),
+            "out of memory: a smaller model, batch.micro_batch or data file needs less"};
   } catch (const std::exception& error) {
     return {static_cast<int>(ErrorKind::bug), error.what()};
   }

@@ -13,6 +13,7 @@
 #include "train/clip.h"
 #include "train/evaluate.h"
 #include "train/hash.h"
+#include "train/observe/narrator.h"
 #include "train/observe/resources.h"
 #include "train/sync/average.h"
 
@@ -30,32 +31,43 @@ bool due(std::int64_t step, std::int64_t every) { return every > 0 && step % eve
 }  // namespace
 
 Trainer::Trainer(Parts& parts, const Limits& limits)
-    : parts_(parts), limits_(limits), phase_(&parts.phases->at(0)) {
+    : parts_(parts),
+      limits_(limits),
+      phase_(&parts.phases->at(0)),
+      unused_(limits.unused_parameters) {
   progress_.seed = static_cast<std::int64_t>(limits.seed);
   progress_.windows = parts.loader->order().windows;
   progress_.data_hash = static_cast<std::int64_t>(parts.train_data->hash());
   progress_.tokenizer_hash =
       parts.tokenizer ? static_cast<std::int64_t>(parts.tokenizer->hash()) : 0;
+  parts.model->attach(make_narrator(parts.comm));
 }
 
-void Trainer::run() {
+RunEnd Trainer::run() {
   if (progress_.step == 0 || !apart()) check_replicas();
   const Background messages([this] { phase_->sync->progress(); });
   while (progress_.step < limits_.steps) {
     const double started = seconds_now(), waited = parts_.comm.traffic().total().wait_seconds;
     Phase& phase = parts_.phases->at(progress_.step);  // which wires, which rule
     enter(phase);
-    const SyncRound round{parts_.comm, *phase.topology, limits_.seed, progress_.step};
+    const SyncRound round{parts_.comm, *phase.topology, limits_.seed, progress_.step,
+                          parts_.scaler->scale()};
     const double lr = parts_.schedule->at(progress_.step);
 
-    const StepTotals own = fill_gradients(round);  // batch -> logits -> loss -> tape backward
+    StepTotals own = fill_gradients(round);  // batch -> logits -> loss -> tape backward
+    own.stop_requests = limits_.stop_signal() != 0 ? 1 : 0;
+    parts_.comm.doing("the gradients' sync");
     const SyncOutcome sync = phase.sync->after_backward(*parts_.parameters, own, round);
     Outcome outcome;  // gradients have met the other ranks
     if (sync.update == Update::due) {
-      outcome = update(sync.summed, lr);                    // clip, then optimizer
-      phase.sync->after_update(*parts_.parameters, round);  // weights meet the other ranks
+      outcome = update(sync.summed, lr);  // clip, then optimizer
+      // Weights meet the other ranks, where the rule says so.
+      phase.sync->after_update(*parts_.parameters, round,
+                               outcome.updated ? StepEnd::updated : StepEnd::skipped);
     }
     const StepTotals& totals = sync.global;
+    if (const std::string news = unused_.compare(*parts_.parameters, parts_.comm); !news.empty())
+      say(fmt::format("step {}: {}", progress_.step + 1, news));
 
     ++progress_.step;
     progress_.position += parts_.loader->split().global_batch();
@@ -63,16 +75,25 @@ void Trainer::run() {
     report(totals, outcome, lr, seconds_now() - started,
            parts_.comm.traffic().total().wait_seconds - waited);
     stop_if_hopeless(outcome, totals);
+    if (totals.stop_requests > 0 && progress_.step < limits_.steps) return stop();
     between_steps();
   }
   validate();
   if (saved_step_ != progress_.step) save();
+  return RunEnd::finished;
+}
+
+RunEnd Trainer::stop() {
+  say(fmt::format("step {}: asked to stop", progress_.step));
+  save();
+  return RunEnd::stopped;
 }
 
 StepTotals Trainer::fill_gradients(const SyncRound& round) {
   StepTotals totals;
   parts_.parameters->clear_gradients();
   for (std::int64_t i = 0; i < parts_.loader->split().accumulation; ++i) {
+    parts_.comm.doing("loading data");
     const Batch batch = parts_.loader->micro_batch(progress_.position, i);
     Pass pass{Pass::Mode::train, derive_key(limits_.seed, "dropout")};
     pass.first_sample = static_cast<std::uint64_t>(batch.samples.front());
@@ -80,11 +101,13 @@ StepTotals Trainer::fill_gradients(const SyncRound& round) {
     const Tensor loss = parts_.objective->loss(*parts_.model, batch, pass);
     phase_->sync->before_backward(*parts_.parameters, round,
                                   {i, parts_.loader->split().accumulation});
-    tape.backward(loss);  // writes into parameters->grads(); what is complete may travel already
+    parts_.comm.doing("backward of the loss");
+    // Writes into parameters->grads(); what is complete may travel already.
+    tape.backward(loss, parts_.scaler->scale());
     totals.loss_sum += loss.item();
     totals.tokens += static_cast<double>(batch.valid_targets);
   }
-  parts_.parameters->zero_unwritten();
+  unused_.found(parts_.parameters->zero_unwritten(), progress_.step + 1, parts_.comm.rank());
   return totals;
 }
 
@@ -95,7 +118,7 @@ void Trainer::enter(Phase& phase) {
   phase_ = &phase;
   say(fmt::format("step {}: phase {}", progress_.step + 1, phase.name));
   if (!were_apart || apart()) return;
-  const double before = rejoin(*parts_.parameters, *parts_.optimizer, parts_.comm);
+  const double before = rejoin(*parts_.parameters, *parts_.optimizer, *parts_.scaler, parts_.comm);
   check_replicas();
   say(fmt::format("step {}: the ranks are one again: consensus distance {:.3g} before, 0 after",
                   progress_.step + 1, before));
@@ -108,9 +131,16 @@ Trainer::Outcome Trainer::update(const StepTotals& summed, double lr) {
     return {};
   }
   ParameterStore& store = *parts_.parameters;
-  const Clip clip = clip_by_norm(store.grads(), summed.tokens, limits_.max_norm);
+  parts_.comm.doing("the optimizer's update");
+  const Clip clip =
+      clip_by_norm(store.grads(), summed.tokens * parts_.scaler->scale(), limits_.max_norm);
+  const double scale = parts_.scaler->scale();
+  parts_.scaler->look(clip.finite);
   if (!clip.finite) {
-    say(fmt::format("step {}: the gradient is not finite; no update", progress_.step + 1));
+    say(fmt::format("step {}: the gradient is not finite; no update{}", progress_.step + 1,
+                    parts_.scaler->handles_overflow()
+                        ? fmt::format(", loss scale {:g} after {:g}", parts_.scaler->scale(), scale)
+                        : ""));
     return {clip.norm, false};
   }
   parts_.optimizer->update(store.values(), store.grads(), store.decay_ranges(), lr, clip.factor);
@@ -136,15 +166,18 @@ void Trainer::report(const StepTotals& totals, const Outcome& outcome, double lr
   r.bytes_sent = parts_.comm.traffic().total().bytes_sent;
   r.topology = phase_->topology->name();
   r.sync = phase_->sync->name();
+  r.scale = parts_.scaler->scale();
   r.skipped = !outcome.updated;
   r.rss_bytes = resident_bytes();
+  parts_.comm.doing("reporting the step");
   for (auto& observer : parts_.observers) observer->on_step(r);
 }
 
 // A step without a finite gradient now and then is noise; many in a row is a run that has diverged.
 // Every rank has the same gradients, so every rank decides the same.
 void Trainer::stop_if_hopeless(const Outcome& outcome, const StepTotals& totals) {
-  skipped_in_a_row_ = outcome.updated || totals.tokens == 0 ? 0 : skipped_in_a_row_ + 1;
+  const bool harmless = totals.tokens == 0 || parts_.scaler->handles_overflow();
+  skipped_in_a_row_ = outcome.updated || harmless ? 0 : skipped_in_a_row_ + 1;
   if (skipped_in_a_row_ >= most_skips_in_a_row)
     fail(ErrorKind::non_finite,
          "the gradient was not finite in {} steps in a row, the last of them step {}: {}",
@@ -162,6 +195,7 @@ void Trainer::between_steps() {
 
 void Trainer::validate() {
   if (!parts_.validation) return;
+  parts_.comm.doing("validation");
   const StepTotals totals =
       evaluate(*parts_.model, *parts_.objective, *parts_.validation, parts_.comm);
   const double loss = totals.loss_sum / totals.tokens;
@@ -178,6 +212,7 @@ std::string Trainer::advice() const {
 }
 
 void Trainer::save() {
+  parts_.comm.doing("saving a checkpoint");
   const std::string& folder = limits_.checkpoint_folder;
   const CheckpointContent all = content();
   if (all.replicas == CheckpointContent::Replicas::own) {
@@ -185,6 +220,8 @@ void Trainer::save() {
       if (all.rank == 0) prepare_checkpoint(folder, progress_.step);
     });
     write_together([&] { save_rank_state(folder, progress_.step, all); });
+  }
+  if (apart()) {
     // The model for everyone to use is the mean of the replicas.
     const Tensor own = empty_like(all.parameters.values());
     copy(own, all.parameters.values());
@@ -227,11 +264,14 @@ CheckpointContent Trainer::content() {
           [this](Archive& archive) {
             progress_.archive(archive);
             parts_.optimizer->archive(archive);
+            parts_.scaler->archive(archive);
             parts_.phases->archive(archive);
+            parts_.reduction->archive(archive);
           },
           parts_.comm.rank(),
           parts_.comm.size(),
-          apart() ? CheckpointContent::Replicas::own : CheckpointContent::Replicas::shared};
+          apart() || parts_.reduction->keeps_state() ? CheckpointContent::Replicas::own
+                                                     : CheckpointContent::Replicas::shared};
 }
 
 void Trainer::resume(const std::string& checkpoint) {
@@ -259,6 +299,7 @@ void Trainer::compare_replicas() {
 }
 
 void Trainer::check_replicas() {
+  parts_.comm.doing("comparing parameters");
   const Tensor& values = parts_.parameters->values();
   const auto bytes = std::span(static_cast<const std::byte*>(values.raw()), values.bytes());
   const std::vector<int> different = parts_.comm.all_equal(hash_bytes(bytes));

@@ -15,8 +15,11 @@
 #include "train/data/tokenizer.h"
 #include "train/loss/objective.h"
 #include "train/observe/observer.h"
+#include "train/precision/loss_scaler.h"
 #include "train/schedule/lr_schedule.h"
 #include "train/schedule/phase_schedule.h"
+#include "train/sync/reduction.h"
+#include "train/sync/unused_parameters.h"
 
 namespace skep {
 
@@ -32,9 +35,11 @@ struct Parts {
   std::unique_ptr<LanguageModel> model;
   std::unique_ptr<ParameterStore> parameters;
   std::unique_ptr<Objective> objective;
+  std::shared_ptr<Reduction> reduction;  ///< of every phase that sums gradients
   std::unique_ptr<PhaseSchedule> phases;
   std::unique_ptr<Optimizer> optimizer;
   std::unique_ptr<LrSchedule> schedule;
+  std::unique_ptr<LossScaler> scaler;
   std::vector<std::unique_ptr<Observer>> observers;
 };
 
@@ -47,7 +52,12 @@ struct Limits {
   std::int64_t checkpoint_every = 0;  ///< 0: only at the end
   std::int64_t checkpoint_keep = 3;
   std::string checkpoint_folder;
+  UnusedParameters::When unused_parameters = UnusedParameters::When::refuse;
+  std::function<int()> stop_signal = [] { return 0; };  ///< asked after every step; 0: go on
 };
+
+/// How a run came to its end.
+enum class RunEnd { finished, stopped };
 
 /// Where a run is: all that changes from step to step and is no tensor.
 struct Progress {
@@ -69,14 +79,16 @@ class Trainer {
   void resume(const std::string& checkpoint);
   std::int64_t first_step() const { return progress_.step; }
 
-  /// Trains to limits.steps, then validates and saves. Collective.
-  void run();
+  /// Trains to limits.steps, then validates and saves; when a rank is asked to stop, saves after
+  /// the step. Collective.
+  RunEnd run();
 
  private:
   struct Outcome {
     double norm = 0;
     bool updated = false;
   };
+  RunEnd stop();
   void enter(Phase& phase);
   StepTotals fill_gradients(const SyncRound& round);
   Outcome update(const StepTotals& summed, double lr);
@@ -98,6 +110,7 @@ class Trainer {
   Parts& parts_;
   Limits limits_;
   Phase* phase_;  // of the last step
+  UnusedParameters unused_;
   Progress progress_;
   std::int64_t skipped_in_a_row_ = 0;
   std::int64_t saved_step_ = -1;  // of the checkpoint last written or read

@@ -134,7 +134,8 @@ void AtomicFile::commit() {
 
 void AtomicFile::give_up(std::string_view what, int error_number) {
   discard();
-  fail(ErrorKind::storage, "cannot write {}: {}: {}", path_, what, std::strerror(error_number));
+  fail(ErrorKind::storage, "cannot write {}: {}: {}", path_, what,
+       describe_write_error(error_number));
 }
 
 void AtomicFile::discard() {
@@ -160,7 +161,24 @@ void make_directories(const std::string& path) {
       fail(ErrorKind::storage, "cannot create the directory {}: {} is a file, not a directory",
            path, so_far.string());
     fail(ErrorKind::storage, "cannot create the directory {}: {}: {}", path, so_far.string(),
-         std::strerror(error_number));
+         describe_write_error(error_number));
+  }
+}
+
+std::string describe_write_error(int error_number) {
+  const std::string reason = std::strerror(error_number);
+  switch (error_number) {
+    case ENOSPC:
+    case EDQUOT:
+      return reason + "; make room there or write to another disk";
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return reason + "; choose a folder that you may write to";
+    case EFBIG:
+      return reason + "; raise the limit on file sizes (ulimit -f)";
+    default:
+      return reason;
   }
 }
 
@@ -174,12 +192,15 @@ std::string move_to_previous(const std::string& folder, const std::vector<std::s
   while (fs::exists(fmt::format("{}/previous-{}", folder, k))) ++k;
   const fs::path target = fmt::format("{}/previous-{}", folder, k);
   make_directories(target.string());
-  for (const std::string& name : found) {
-    std::error_code error;
-    fs::rename(fs::path(folder) / name, target / name, error);
-    if (error)
-      fail(ErrorKind::storage, "{}/{} cannot be moved to {}: {}", folder, name, target.string(),
-           error.message());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    std::error_code error, ignored;
+    fs::rename(fs::path(folder) / found[i], target / found[i], error);
+    if (!error) continue;
+    for (std::size_t moved = 0; moved < i; ++moved)
+      fs::rename(target / found[moved], fs::path(folder) / found[moved], ignored);
+    fs::remove(target, ignored);
+    fail(ErrorKind::storage, "{}/{} cannot be moved to {}: {}", folder, found[i], target.string(),
+         describe_write_error(error.value()));
   }
   return target.string();
 }

@@ -62,8 +62,13 @@ void write_file(const std::string& path, std::string_view text);
 /// Creates `path` and its missing parents. Throws Error(storage) naming the component in the way.
 void make_directories(const std::string& path);
 
+/// The system's reason and, where there is one, the remedy: "No space left on device; make room
+/// there or write to another disk".
+std::string describe_write_error(int error_number);
+
 /// Moves these entries of `folder` into FOLDER/previous-K, K the first number that is free; nothing
-/// happens when none exists. Returns that subfolder, or nothing. Throws Error(storage).
+/// happens when none exists. Returns that subfolder, or nothing. Throws Error(storage), with all of
+/// them back where they were.
 std::string move_to_previous(const std::string& folder, const std::vector<std::string>& names);
 
 /// Flushes a directory's entries to the disk, so that files renamed into it survive a power cut.

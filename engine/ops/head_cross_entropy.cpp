@@ -1,7 +1,8 @@
-// Σ over rows of -log softmax(x Wᵀ)[target]: the head and its loss as one op, in chunks of rows, so
-// that logits never exist all at once (64 sequences of 1024 tokens times 50257 classes are 13 GB).
-// Where gradients are wanted the forward pass turns each chunk's logits into their gradient in
-// place and multiplies on: dx and dW for an upstream gradient of 1, which backward then scales.
+// Σ over rows of -log softmax(x Wᵀ)[target] + z lse² (z-loss, see cross_entropy): the head and its
+// loss as one op, in chunks of rows, so that logits never exist all at once (64 sequences of 1024
+// tokens times 50257 classes are 13 GB). Where gradients are wanted the forward pass turns each
+// chunk's logits into their gradient in place and multiplies on: dx and dW for an upstream gradient
+// of 1, which backward then scales.
 #include <algorithm>
 
 #include "engine/backends/backend.h"
@@ -17,7 +18,8 @@ namespace {
 
 constexpr std::int64_t chunk_rows = 512;  // shorter ones stream the whole of W too often
 
-// One row of logits -> its loss, and softmax - onehot as T (which may be the same memory).
+// One row of logits -> its loss, and softmax (1 + 2 z lse) - onehot as T (which may be the same
+// memory).
 template <class T>
 struct HeadRow {
   Compute<T>* loss;
@@ -25,6 +27,7 @@ struct HeadRow {
   T* grad;
   const std::int32_t* targets;
   std::int64_t columns, stride;
+  Compute<T> z_weight;
 
   template <class Team>
   HD void operator()(const Team& team, std::int64_t row) const {
@@ -42,23 +45,29 @@ struct HeadRow {
                                        [&](std::int64_t i) { return x[i]; });
     const C total =
         team.template sum<C>(columns, [&](std::int64_t i) { return x[i] = math::exp(x[i] - top); });
-    const C factor = C(1) / total, others = x[target] * factor - C(1);
+    const C lse = top + math::log(total);
+    const C factor = (C(1) + C(2) * z_weight * lse) / total, others = x[target] * factor - C(1);
     team.each(columns, [&](std::int64_t i) { d[i] = static_cast<T>(x[i] * factor); });
     team.once([&] {
       d[target] = static_cast<T>(others);
-      loss[row] = top + math::log(total) - at_target;
+      loss[row] = lse - at_target + z_weight * lse * lse;
     });
   }
 };
 
-struct TimesScalar {
+// x times the upstream gradient, which stays in the compute type: as fp16 a loss scale of 65536
+// would overflow.
+template <class C>
+struct TimesUpstream {
+  const C* factor;
   template <class T>
-  HD T operator()(T x, T factor) const {
-    return x * factor;
+  HD T operator()(T x) const {
+    return static_cast<T>(static_cast<C>(x) * *factor);
   }
 };
 
-Shape head_shape(const Shape& x, const Shape& weight, const Shape& targets, std::int64_t classes) {
+Shape head_shape(const Shape& x, const Shape& weight, const Shape& targets, std::int64_t classes,
+                 double) {
   Shape rows;
   for (int i = 0; i < x.rank() - 1; ++i) rows.push_back(x[i]);
   check(x.rank() >= 1 && weight.rank() == 2 && x[-1] == weight[1] && rows == targets &&
@@ -78,11 +87,12 @@ void check_targets(const Tensor& targets, std::int64_t classes) {
 
 struct HeadCrossEntropy final : Node {
   std::int64_t classes;
+  double z_weight;
   Saved grad_x, grad_weight;  // for an upstream gradient of 1; the weight's without padding rows
-  explicit HeadCrossEntropy(std::int64_t n) : classes(n) {}
+  HeadCrossEntropy(std::int64_t n, double z) : classes(n), z_weight(z) {}
 
   Tensor forward(const Tensor& x_in, const Tensor& weight, const Tensor& targets_in) {
-    head_shape(x_in.shape(), weight.shape(), targets_in.shape(), classes);
+    head_shape(x_in.shape(), weight.shape(), targets_in.shape(), classes, z_weight);
     const Tensor x = contiguous(x_in).reshaped({targets_in.numel(), weight.size(1)});
     const Tensor targets = contiguous(targets_in);
     check_targets(targets, classes);
@@ -110,7 +120,8 @@ struct HeadCrossEntropy final : Node {
       device.gemm(as_matrix(part), as_matrix(head).transposed(), block(logits, n), {});
       for_each_row(x.device(), n,
                    HeadRow<T>{loss.data<C>() + begin, logits.data<C>(), grad.data<T>(),
-                              targets.data<std::int32_t>() + begin, classes, stride});
+                              targets.data<std::int32_t>() + begin, classes, stride,
+                              static_cast<C>(z_weight)});
       if (!wanted) continue;
       device.gemm(block(grad, n), as_matrix(head), as_matrix(gx.sliced(0, begin, n)), {});
       device.gemm(block(grad, n).transposed(), as_matrix(part), as_matrix(gw),
@@ -125,35 +136,39 @@ struct HeadCrossEntropy final : Node {
   Matrix block(const Tensor& buffer, std::int64_t n) const {
     return as_matrix(buffer.sliced(0, 0, n).sliced(1, 0, classes));
   }
-  void backward(std::span<const Tensor> gy, GradSink& sink) override {
+  void backward(std::span<const Tensor> grads, GradSink& sink) override {
+    with_float(grads[0].dtype(), [&](auto zero) {
+      using C = Compute<decltype(zero)>;  // the loss is never narrow
+      backward_as(TimesUpstream<C>{grads[0].data<C>()}, sink);
+    });
+  }
+  template <class C>
+  void backward_as(const TimesUpstream<C>& scaled, GradSink& sink) {
     if (sink.wants(0)) {
       const Destination out = sink.slot(0);
-      const Tensor gx = grad_x.get().reshaped(out.tensor.shape());
-      elementwise(out, TimesScalar{}, gx, converted(gy[0], gx.dtype()));
+      elementwise(out, scaled, grad_x.get().reshaped(out.tensor.shape()));
     }
     if (sink.wants(1)) {
       const Destination out = sink.slot(1);
       const std::int64_t padding = out.tensor.size(0) - classes;
       if (out.write == Write::overwrite) fill(out.tensor.sliced(0, classes, padding), 0);
-      elementwise({out.tensor.sliced(0, 0, classes), out.write}, TimesScalar{},
-                  converted(grad_weight.get(), out.tensor.dtype()),
-                  converted(gy[0], out.tensor.dtype()));
+      elementwise({out.tensor.sliced(0, 0, classes), out.write}, scaled,
+                  converted(grad_weight.get(), out.tensor.dtype()));
     }
   }
 };
 
-const OpEntry entry("head_cross_entropy",
-                    "y = sum over rows of -log softmax(x W^T)[target], target -1 ignored",
+const OpEntry entry("head_cross_entropy", "y = sum over rows of cross_entropy(x W^T, target, z)",
                     &head_cross_entropy, head_shape,
-                    {normal({4, 3}), normal({7, 3}), ids({4}, 6), std::int64_t{6}},
-                    {{normal({2, 3, 5}), normal({9, 5}), ids({2, 3}, 9), std::int64_t{9}},
-                     {normal({700, 2}), normal({3, 2}), ids({700}, 3), std::int64_t{3}}});
+                    {normal({4, 3}), normal({7, 3}), ids({4}, 6), std::int64_t{6}, 0.0},
+                    {{normal({2, 3, 5}), normal({9, 5}), ids({2, 3}, 9), std::int64_t{9}, 0.3},
+                     {normal({700, 2}), normal({3, 2}), ids({700}, 3), std::int64_t{3}, 0.1}});
 
 }  // namespace
 
 Tensor head_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& targets,
-                          std::int64_t classes) {
-  return apply(entry, HeadCrossEntropy{classes}, x, weight, targets);
+                          std::int64_t classes, double z_weight) {
+  return apply(entry, HeadCrossEntropy{classes, z_weight}, x, weight, targets);
 }
 
 }  // namespace skep

@@ -76,12 +76,14 @@ Tensor packed_attention(const Tensor& qkv, std::int64_t heads);
 
 /// Sum of -log softmax(logits)[target] over the rows of (.., V) with target >= 0; rows with target
 /// -1 are ignored, whatever their logits hold. targets: int32 (..). The caller divides by the
-/// count.
-Tensor cross_entropy(const Tensor& logits, const Tensor& targets);
+/// count. z_weight adds z_weight (log sum e^x)² a row: the z-loss, which keeps logits from
+/// drifting.
+Tensor cross_entropy(const Tensor& logits, const Tensor& targets, double z_weight = 0);
 
-/// cross_entropy(x Wᵀ, targets) over the first `classes` rows of weight (V, C), in chunks: logits
-/// never exist all at once. x (.., C); later rows of weight are padding and get no gradient.
+/// cross_entropy(x Wᵀ, targets, z_weight) over the first `classes` rows of weight (V, C), in
+/// chunks: logits never exist all at once. x (.., C); later rows of weight are padding and get no
+/// gradient.
 Tensor head_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& targets,
-                          std::int64_t classes);
+                          std::int64_t classes, double z_weight = 0);
 
 }  // namespace skep

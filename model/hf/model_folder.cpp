@@ -86,9 +86,8 @@ class WeightReader {
 
   void read(const ParameterStore::Entry& entry) {
     const HfName hf = gpt2_hf_name(entry.path);
-    const StoredTensor* t = find(hf.name);
-    if (!t) fail(ErrorKind::data, "{}: tensor {} is missing", folder_, stored_name(hf.name));
-    used_.insert(t->name);
+    const StoredTensor& t = get(hf.name);
+    used_.insert(t.name);
     Tensor into = entry.value;
     into.set_slot(nullptr);
     if (hf.name == "wte.weight" || is_head(hf.name)) {
@@ -96,10 +95,19 @@ class WeightReader {
       into = into.sliced(0, 0, config_.vocab);
     }
     if (hf.layout == HfName::Layout::transposed) into = into.transposed(0, 1);
-    if (!std::equal(t->shape.begin(), t->shape.end(), into.shape().begin(), into.shape().end()))
-      fail(ErrorKind::data, "{}: tensor {} has shape ({}), the configuration asks for {}", folder_,
-           t->name, fmt::join(t->shape, ", "), into.shape());
-    copy(into, read_elements(*t, folder_));
+    require_shape(hf.name, {into.shape().begin(), into.shape().end()});
+    copy(into, read_elements(t, folder_));
+  }
+  // Before a model is made that these weights cannot fill: a slip in config.json may ask for more
+  // than the machine has.
+  void check_sizes() const {
+    require_shape("wte.weight", {config_.vocab, config_.width});
+    require_shape("wpe.weight", {config_.context, config_.width});
+    std::int64_t blocks = 0;
+    while (find(fmt::format("h.{}.ln_1.weight", blocks)) != nullptr) ++blocks;
+    if (blocks != config_.layers)
+      fail(ErrorKind::data, "{}: config.json says n_layer {}, the weights have {} blocks", folder_,
+           config_.layers, blocks);
   }
   // What is left must be known to hold nothing of the model.
   void check_rest() const {
@@ -111,6 +119,17 @@ class WeightReader {
   }
 
  private:
+  const StoredTensor& get(const std::string& hf) const {
+    const StoredTensor* t = find(hf);
+    if (!t) fail(ErrorKind::data, "{}: tensor {} is missing", folder_, stored_name(hf));
+    return *t;
+  }
+  void require_shape(const std::string& hf, const std::vector<std::int64_t>& wanted) const {
+    const StoredTensor& t = get(hf);
+    if (!std::equal(t.shape.begin(), t.shape.end(), wanted.begin(), wanted.end()))
+      fail(ErrorKind::data, "{}: tensor {} has shape ({}), the configuration asks for ({})",
+           folder_, t.name, fmt::join(t.shape, ", "), fmt::join(wanted, ", "));
+  }
   const StoredTensor* find(const std::string& hf) const {
     const StoredTensor* t = file_.find(stored_name(hf));
     return t ? t : file_.find(hf);
@@ -148,7 +167,9 @@ std::string find_model_folder(const std::string& given) {
   for (const std::string& folder : {given, given + "/model"})
     if (std::filesystem::exists(folder + "/config.json")) return folder;
   fail(ErrorKind::data,
-       "{}: no model here (a folder with config.json and model.safetensors is needed)", given);
+       "{}: no model here (a folder with config.json and model.safetensors is needed; a run keeps "
+       "its own in RUN/ckpt/step-N)",
+       given);
 }
 
 ModelConfig read_model_config(const std::string& folder) {
@@ -167,6 +188,7 @@ void load_weights(const std::string& folder, const ModelConfig& config,
 
 LoadedModel open_model(const std::string& folder) {
   const ModelConfig config = read_model_config(folder);
+  WeightReader(folder, config).check_sizes();
   LoadedModel loaded;
   loaded.model = make_model(config);
   loaded.parameters = std::make_unique<ParameterStore>(*loaded.model, 0);

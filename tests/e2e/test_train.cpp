@@ -184,3 +184,24 @@ TEST_CASE("train: works without mpirun, and prints its configuration and help") 
   // Under mpirun one rank speaks.
   CHECK(run_ranked(3, "train --print-config --optim.lr 0.25", scratch).out == printed.out);
 }
+
+TEST_CASE(
+    "SIGUSR1: a checkpoint after the step, exit code 75 from all, and the run goes on later") {
+  const ScratchFolder scratch;
+  const std::string command = small_run(scratch, "run", 1000000);
+  const Ending ending =
+      run_program("timeout --preserve-status --signal=USR1 5 " + std::string(MPIEXEC) +
+                      " -q -np 3 " + SKEP_BINARIES + "/" + command,
+                  scratch);
+  INFO(ending.out << ending.err);
+  CHECK(ending.code == 75);
+  REQUIRE(lines_of(ending.err).size() == 1);
+  CHECK_THAT(ending.err, Catch::Contains("--run.resume auto"));
+  const std::int64_t step = metrics_of(scratch.path + "/run").back().at("step");
+  CHECK(std::filesystem::exists(scratch.path + "/run/ckpt/step-" + std::to_string(step) +
+                                "/manifest.json"));
+  const Ending rest =
+      run_ranked(2, small_run(scratch, "run", step + 2) + " --run.resume auto", scratch);
+  CHECK(rest.code == 0);
+  CHECK_THAT(rest.out, Catch::Contains("at step " + std::to_string(step)));
+}

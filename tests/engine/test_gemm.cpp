@@ -196,6 +196,23 @@ TEST_CASE("oneDNN agrees with the plain loop") {
     }
 }
 
+TEST_CASE("what oneDNN keeps for a thread is bounded, and products stay right past the bound") {
+  if (!cpu::has_onednn()) {
+    CHECK(cpu::kept_products() == 0);
+    return;
+  }
+  Worst worst;
+  std::size_t most = 0;
+  const auto rows = static_cast<std::int64_t>(cpu::most_kept_products) + 50;
+  for (std::int64_t m = 1; m <= rows; ++m) {
+    worst.add(cpu::gemm, {m, 2, 3});
+    most = std::max(most, cpu::kept_products());
+  }
+  CHECK(most == cpu::most_kept_products);
+  CHECK(cpu::kept_products() < most);
+  for (std::int64_t m : {1, 7, 1000}) worst.add(cpu::gemm, {m, 2, 3});
+}
+
 TEST_CASE("the dispatcher takes any layout and any type") {
   Worst worst;
   for (DType in : float_types)

@@ -20,6 +20,23 @@ TEST_CASE("the loss of uniform logits is log V a token") {
         Approx(3 * std::log(50.0)).epsilon(1e-14));
 }
 
+TEST_CASE("the z-loss of uniform logits is z (log V)^2 a token, and shifts are no longer free") {
+  const double shift = GENERATE(0.0, 3.0), lse = std::log(50.0) + shift, z = 0.01;
+  Tensor logits = empty({3, 50}, DType::f64);
+  fill(logits, shift);
+  logits = with_grad(logits);
+  Tape tape;
+  const Tensor loss = cross_entropy(logits, targets_of({0, -1, 7}), z);
+  CHECK(loss.item() == Approx(2 * (std::log(50.0) + z * lse * lse)).epsilon(1e-14));
+  tape.backward(loss);
+  const Values g = to_doubles(grad_of(logits));
+  const double other = (1 + 2 * z * lse) / 50;
+  CHECK(g[0] == Approx(other - 1).epsilon(1e-13));
+  CHECK(g[1] == Approx(other).epsilon(1e-13));
+  CHECK(g[50] == 0);
+  CHECK(g[107] == Approx(other - 1).epsilon(1e-13));
+}
+
 TEST_CASE("LOSS-GA: sums and counts, not means of means") {
   // Seven valid tokens of mean loss 2.0 in one micro-batch, one of loss 6.0 in the next.
   const double seven[] = {1.0, 3.0, 2.0, 1.5, 2.5, 0.5, 3.5};

@@ -129,6 +129,9 @@ void check_vocabularies(OddShapes& references, DType dtype) {
     check_case(references, "cross_entropy" + size, dtype, [&](Case& c) {
       return cross_entropy(c.operand("logits", {7, V}), c.targets(V, 7));
     });
+    check_case(references, "z_cross_entropy" + size, dtype, [&](Case& c) {
+      return cross_entropy(c.operand("logits", {7, V}), c.targets(V, 7), 0.25);
+    });
     check_case(references, "softmax" + size, dtype, [&](Case& c) {
       return softmax(c.operand("x", {7, V}));
     });
@@ -136,6 +139,10 @@ void check_vocabularies(OddShapes& references, DType dtype) {
       return gelu(c.operand("x", {7, V}));
     });
   }
+  check_case(references, "z_head.T65.V65", dtype, [](Case& c) {
+    return head_cross_entropy(c.operand("x", {65, 24}, 0.25), c.weight("weight", {72, 24}),
+                              c.targets(65, 65), 65, 0.25);
+  });
   check_case(references, "head.T100.V50257", dtype, [](Case& c) {
     return head_cross_entropy(c.operand("x", {100, 24}, 0.125),
                               c.weight("weight", {50304, 24}, 50257), c.targets(50257, 100), 50257);

@@ -248,10 +248,13 @@ TEST_CASE("a model folder that does not fit is refused by name") {
   };
   edited("\"n_layer\": 2", "\"n_layer\": 3");
   CHECK_THROWS_WITH(open_model(folder.path),
-                    Catch::Contains("h.2.") && Catch::Contains("is missing"));
+                    Catch::Contains("n_layer 3, the weights have 2 blocks"));
+  edited("\"n_layer\": 2", "\"n_layer\": 2000000000");  // before any block is made
+  CHECK_THROWS_WITH(open_model(folder.path),
+                    Catch::Contains("n_layer 2000000000, the weights have 2 blocks"));
   edited("\"n_layer\": 2", "\"n_layer\": 1");
   CHECK_THROWS_WITH(open_model(folder.path),
-                    Catch::Contains("h.1.") && Catch::Contains("no place"));
+                    Catch::Contains("n_layer 1, the weights have 2 blocks"));
   edited("\"n_positions\": 16", "\"n_positions\": 32");
   CHECK_THROWS_WITH(open_model(folder.path),
                     Catch::Contains("wpe.weight") && Catch::Contains("(32, 32)"));

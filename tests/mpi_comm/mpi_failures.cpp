@@ -1,5 +1,6 @@
 // Fails in the way named on the command line; leave_test.cpp watches.
 #include <chrono>
+#include <cstdio>
 #include <exception>
 #include <string>
 #include <thread>
@@ -20,6 +21,12 @@ void run(int argc, char** argv) {
   const std::string how = argc > 1 ? argv[1] : "";
   const int rank = comm.rank();
   if (how == "one" && rank == 1) throw std::runtime_error("out of honey");
+  if (how == "mid_line") {
+    if (rank == 0) std::fputs("half a line", stderr);
+    if (rank == 1) begin_message_on_new_line();
+    comm.barrier();
+    if (rank == 1) throw std::runtime_error("out of honey");
+  }
   if (how == "all") throw std::runtime_error("no such\nhive");
   if (how == "different" && rank > 0) {
     std::this_thread::sleep_for(rank == 1 ? 200ms : 0ms);

@@ -1,42 +1,17 @@
 // How runs end: one line on stderr, one exit code, everybody gone within seconds.
 #include <fmt/format.h>
-#include <sys/wait.h>
 
-#include <array>
 #include <catch2/catch.hpp>
-#include <chrono>
-#include <cstdio>
-#include <sstream>
-#include <string>
-#include <vector>
+
+#include "ending.h"
 
 using Catch::Matchers::Contains;
 using Catch::Matchers::EndsWith;
 using Catch::Matchers::StartsWith;
+using skep::Ending;
+using skep::watch;
 
 namespace {
-
-struct Ending {
-  int exit_code = -1;
-  std::vector<std::string> lines;  // those of the program: `rank r (host): …`
-  double seconds = 0;
-};
-
-Ending watch(const std::string& command) {
-  const auto start = std::chrono::steady_clock::now();
-  std::FILE* output = popen((command + " 2>&1 >/dev/null").c_str(), "r");
-  std::string text;
-  std::array<char, 4096> block{};
-  while (const std::size_t got = fread(block.data(), 1, block.size(), output))
-    text.append(block.data(), got);
-  Ending ending;
-  ending.exit_code = WEXITSTATUS(pclose(output));
-  ending.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);)
-    if (line.rfind("rank ", 0) == 0) ending.lines.push_back(line);
-  return ending;
-}
 
 Ending mpirun(int ranks, const std::string& how) {
   return watch(fmt::format("{} -np {} {} {}", MPIEXEC, ranks, PROGRAM, how));
@@ -53,6 +28,12 @@ TEST_CASE("leave: one rank fails while the others wait", "[leave]") {
     CHECK_THAT(ending.lines[0], StartsWith("rank 1 (") && EndsWith("): out of honey"));
     CHECK(ending.seconds < 10);
   }
+}
+
+TEST_CASE("leave: below another rank's unfinished line", "[leave]") {
+  const Ending ending = mpirun(2, "mid_line");
+  REQUIRE(ending.lines.size() == 1);
+  CHECK_THAT(ending.lines[0], StartsWith("rank 1 ("));
 }
 
 TEST_CASE("leave: one rank fails while the others compute", "[leave]") {
@@ -101,7 +82,9 @@ TEST_CASE("leave: ranks that disagree about a count end with a word about it", "
   const Ending ending = mpirun(3, "count");
   CHECK(ending.exit_code == 1);
   REQUIRE(ending.lines.size() == 1);
-  CHECK_THAT(ending.lines[0], Contains("the ranks disagree about a collective"));
+  CHECK_THAT(ending.lines[0], Contains("the ranks disagree about collective #0: ") &&
+                                  Contains("of 100 f32") &&
+                                  Contains("rank 1 starts all_reduce of 107 f32"));
 }
 
 TEST_CASE("leave: agreed ends", "[leave]") {

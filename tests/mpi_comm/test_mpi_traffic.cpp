@@ -13,6 +13,7 @@
 #include <numeric>
 #include <string>
 
+#include "mpi_comm/fingerprint.h"
 #include "mpi_comm/topology.h"
 
 using namespace skep;
@@ -64,6 +65,25 @@ Matrix plan(const Topology& topology) {
   return bytes;
 }
 
+// What goes along with each collective to the next position of the group; Open MPI counts it too.
+Matrix fingerprints(const Topology& topology) {
+  Matrix bytes{};
+  for (int rank = 0; rank < ranks; ++rank)
+    for (long step = 0; step < repeats; ++step) {
+      const Group group = topology.group({.rank = rank, .size = ranks, .seed = 3, .step = step});
+      if (group.size() > 1)
+        bytes[static_cast<std::size_t>(rank)]
+             [static_cast<std::size_t>(group.rank_at(group.position + 1))] += sizeof(Fingerprint);
+    }
+  return bytes;
+}
+
+Matrix without(const Matrix& part, Matrix all) {
+  for (std::size_t from = 0; from < ranks; ++from)
+    for (std::size_t to = 0; to < ranks; ++to) all[from][to] -= part[from][to];
+  return all;
+}
+
 constexpr std::uint64_t m = 10485760;  // ten times a quarter of 4 MiB
 
 // What makes each topology what it is: who sends how many quarters of the buffer to whom.
@@ -93,8 +113,9 @@ const std::map<std::string, Matrix> known{
 TEST_CASE("traffic: Open MPI counts the bytes of the plan, peer by peer", "[traffic]") {
   for (const std::string& name : topology_names()) {
     CAPTURE(name);
-    const Matrix measured = measure(name, "0011");
-    CHECK(measured == plan(*make_topology(name, {.cluster_size = 2, .hosts = {0, 0, 1, 1}})));
+    const auto topology = make_topology(name, {.cluster_size = 2, .hosts = {0, 0, 1, 1}});
+    const Matrix measured = without(fingerprints(*topology), measure(name, "0011"));
+    CHECK(measured == plan(*topology));
     if (known.contains(name)) {
       CHECK(measured == known.at(name));
       continue;

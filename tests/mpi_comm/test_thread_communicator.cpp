@@ -37,7 +37,7 @@ TEST_CASE("thread communicator: tiny buffers, every collective", "[thread]") {
 }
 
 TEST_CASE("thread communicator: a million elements and three", "[thread]") {
-  for (const int ranks : {4, 5}) CHECK(on_all_ranks(ranks, check_large) == Wrong{});
+  CHECK(on_all_ranks(3, check_large) == Wrong{});
 }
 
 TEST_CASE("thread communicator: clusters are the same on all ranks", "[thread]") {
@@ -137,6 +137,6 @@ TEST_CASE("thread communicator: ranks that disagree are told so", "[thread]") {
       }
     });
   };
-  CHECK_THROWS_WITH(counts(), Contains("disagree about a collective"));
+  CHECK_THROWS_WITH(counts(), Contains("disagree about collective #0"));
   CHECK_THROWS_WITH(types(), Contains("f32") && Contains("f64"));
 }

@@ -118,14 +118,27 @@ for T, S in ((1, 65), (7, 100)):  # a cache of keys, four heads on two
     record(name, attend, q=drawn(name + ".q", 1, T, 4, 24), k=drawn(name + ".k", 1, S, 2, 24),
            v=drawn(name + ".v", 1, S, 2, 24))
 
+def z_loss(logits, wanted):
+    """0.25 (log-sum-exp)^2 a token more."""
+    return loss(logits, wanted) + 0.25 * (logits.logsumexp(-1)[wanted != -1] ** 2).sum()
+
+
 for V in (65, 50257):
     name = f"cross_entropy.T7.V{V}"
     t = targets(name + ".targets", V, 7)
     record(name, lambda logits: loss(logits, t), logits=drawn(name + ".logits", 7, V))
+    name = f"z_cross_entropy.T7.V{V}"
+    z = targets(name + ".targets", V, 7)
+    record(name, lambda logits: z_loss(logits, z), logits=drawn(name + ".logits", 7, V))
     name = f"softmax.T7.V{V}"
     record(name, lambda x: x.softmax(-1), x=drawn(name + ".x", 7, V))
     name = f"gelu.T7.V{V}"
     record(name, lambda x: F.gelu(x, approximate="tanh"), x=drawn(name + ".x", 7, V))
+
+name = "z_head.T65.V65"
+t = targets(name + ".targets", 65, 65)
+record(name, lambda x, weight: z_loss(x @ weight[:65].T, t), x=drawn(name + ".x", 65, 24, scale=0.25),
+       weight=drawn(name + ".weight", 72, 24))
 
 name = "head.T100.V50257"
 wanted = targets(name + ".targets", 50257, 100)

@@ -12,6 +12,8 @@ TEST_CASE("command line: the nearest name") {
   CHECK(nearest_name("--topp", names) == "--top-p");
   CHECK(nearest_name("--temp", names) == "--temperature");
   CHECK(nearest_name("--temprature", names) == "--temperature");
+  CHECK(nearest_name("--penalty", names) == "");
+  CHECK(nearest_name("-x", names) == "");
 }
 
 TEST_CASE("command line: values, help, and what no flag took") {
@@ -50,10 +52,10 @@ TEST_CASE("command line: values, help, and what no flag took") {
 TEST_CASE("ids as text: read with commas or white space, printed with spaces") {
   using Ids = std::vector<std::int32_t>;
   CHECK(parse_ids("1,2,3", "x") == Ids{1, 2, 3});
-  CHECK(parse_ids(" 1 2\n\t3, ", "x") == Ids{1, 2, 3});
+  CHECK(parse_ids(" 1 2\n\t3 ,  4", "x") == Ids{1, 2, 3, 4});
   CHECK(parse_ids("", "x").empty());
   CHECK(format_ids(Ids{7, 0, 65535}) == "7 0 65535");
-  for (const char* wrong : {"1,a", "1 2.5", "1 99999999999", "1 0x2", "1 -"})
+  for (const char* wrong : {"1,a", "1 2.5", "1 99999999999", "1 0x2", "1 -", "1,,2", "1,", "1 , "})
     CHECK_THAT(error_of(ErrorKind::usage, [&] { parse_ids(wrong, "list"); }),
                Catch::StartsWith("list: ") && Catch::Contains("at position 1"));
 }

@@ -49,23 +49,26 @@ Config valid_config() {
 }  // namespace
 
 TEST_CASE("config: the keys of the contract exist, and no others") {
-  std::vector<std::string> names;
-  for (const ConfigKey& key : config_keys()) names.push_back(key.full_name());
-  CHECK(names ==
-        std::vector<std::string>{
-            "run.dir",           "run.name",          "run.seed",          "run.steps",
-            "run.log_every",     "run.eval_every",    "run.eval_batches",  "run.resume",
-            "run.progress",      "run.threads",       "model.arch",        "model.layers",
-            "model.heads",       "model.width",       "model.context",     "model.vocab",
-            "model.dropout",     "model.bias",        "model.tied",        "data.train",
-            "data.val",          "data.val_fraction", "data.tokenizer",    "batch.global_batch",
-            "batch.micro_batch", "optim.kind",        "optim.lr",          "optim.min_lr",
-            "optim.beta1",       "optim.beta2",       "optim.eps",         "optim.weight_decay",
-            "optim.max_norm",    "schedule.kind",     "schedule.warmup",   "schedule.decay_steps",
-            "precision.compute", "comm.topology",     "comm.cluster_size", "comm.reduction",
-            "comm.exact_scale",  "comm.wire",         "comm.bucket_mb",    "comm.overlap",
-            "comm.hash_every",   "sync.rule",         "sync.period",       "checkpoint.every",
-            "checkpoint.keep",   "checkpoint.dir"});
+  std::string sections, last;
+  for (const ConfigKey& key : config_keys()) {
+    if (key.section != last) sections += "\n" + key.section + ":";
+    last = key.section;
+    sections += " " + key.name;
+  }
+  CHECK(sections == R"(
+run: dir name seed steps log_every eval_every eval_batches resume progress threads
+model: arch layers heads width context vocab dropout bias tied
+data: train val val_fraction tokenizer
+batch: global_batch micro_batch
+optim: kind lr min_lr beta1 beta2 eps weight_decay max_norm
+schedule: kind warmup decay_steps cycle cycle_mult unit jitter
+precision: compute loss_scale growth_interval min_scale
+comm: topology cluster_size reduction exact_scale wire bucket_mb overlap hash_every check timeout
+sync: rule period
+compress: codec density block error_feedback
+loss: z_weight
+ddp: find_unused_parameters
+checkpoint: every keep dir)");
 }
 
 TEST_CASE("config: every default passes its own rule") {
@@ -117,6 +120,10 @@ TEST_CASE("config: errors on the command line") {
       {{"--optim.rl", "1"}, "unknown option --optim.rl; did you mean --optim.lr?"},
       {{"--optim.rl=1"}, "unknown option --optim.rl; did you mean --optim.lr?"},
       {{"--lr", "1"}, "unknown option --lr; did you mean --optim.lr?"},
+      {{"--schedule.peak", "1"},
+       "unknown option --schedule.peak; [schedule] has kind, warmup, decay_steps"},
+      {{"--quux", "1"}, "unknown option --quux; `train --help` lists what there is"},
+      {{"-np", "4"}, "-np is an option of mpirun: write `mpirun -np N train …`"},
       {{"--run.lr", "1"}, "unknown option --run.lr; did you mean --optim.lr?"},
       {{"--global-batch", "8"},
        "unknown option --global-batch; did you mean --batch.global_batch?"},
@@ -166,6 +173,8 @@ TEST_CASE("config: errors in a file carry its line") {
       {"[optim]\nrl = 1\n", "config.toml:2: unknown key optim.rl; did you mean optim.lr?"},
       {"[optm]\nlr = 1\n", "config.toml:2: unknown key optm.lr; did you mean optim.lr?"},
       {"\n[optm]\n", "config.toml:2: unknown section [optm]; did you mean [optim]?"},
+      {"\n[hyperparameters]\n",
+       "config.toml:2: unknown section [hyperparameters]; `train --help` lists what there is"},
       {"lr = 1\n", "config.toml:1: key lr stands outside a [section]; did you mean optim.lr?"},
       {"[optim]\nlr = -0.5\n", "config.toml:2: optim.lr must be a number, at least 0, got -0.5"},
       {"[optim]\nmax_norm = -1\n",

@@ -184,3 +184,20 @@ TEST_CASE("every reduction, wire and overlap trains at 1, 2, 3 and 5 ranks") {
       CHECK(std::abs(loss - expected) < (std::string(wire) == "bf16" ? 1e-2 : 1e-4));
     }
 }
+
+TEST_CASE("exact: stopping and going on with another number of ranks changes nothing") {
+  const ScratchFolder scratch;
+  Config config = small_config(scratch.path);
+  config.run.steps = 8;
+  config.batch.micro_batch = 1;
+  config.model.dropout = 0.1;
+  config.comm.reduction = "exact";
+  config.checkpoint.dir = scratch.path + "/ckpt";
+  config.checkpoint.every = 5;
+  const Recording whole = train(config, 2);
+  config.checkpoint.dir = scratch.path + "/again";
+  for (const int ranks : {1, 2, 3, 4}) {
+    INFO(ranks << " ranks");
+    CHECK(train(config, ranks, scratch.path + "/ckpt/step-5").final_values == whole.final_values);
+  }
+}

@@ -98,7 +98,7 @@ TEST_CASE("char tokenizer: code points in order, as nanoGPT sorts them") {
 
 TEST_CASE("char tokenizer: refuses what it cannot express, with the offset") {
   CHECK(error_of(ErrorKind::data, [] { CharTokenizer::from_text("ab\xFFz"); }) ==
-        "not UTF-8 at byte 2 (0xFF): convert the text, or use data.tokenizer = \"byte\"");
+        "not UTF-8 at byte 2 (0xFF): convert the text, or use the tokenizer byte");
   const CharTokenizer tokenizer = CharTokenizer::from_text("ab");
   CHECK(error_of(ErrorKind::data, [&] { tokenizer.encode("abé"); }) ==
         "character U+00E9 at byte 2 is not among the 2 characters of the tokenizer");

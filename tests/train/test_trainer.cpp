@@ -253,3 +253,57 @@ TEST_CASE("bf16 learns as fp32 does, at any number of ranks, and resumes bit for
   const Recording resumed = train(rest, 2, config.run.dir + "/ckpt/step-7");
   CHECK(resumed.final_values == narrow.final_values);
 }
+
+TEST_CASE("one rank asked to stop: all stop after the same step, with a checkpoint") {
+  const ScratchFolder scratch;
+  Config config = small_config(scratch.path);
+  config.checkpoint.dir = scratch.path + "/ckpt";
+  run_ranks(3, [&](Communicator& comm) {
+    Parts parts = build_parts(config, comm);
+    Limits limits = build_limits(config);
+    int asked = 0;
+    if (comm.rank() == 1) limits.stop_signal = [&asked] { return ++asked == 4 ? 10 : 0; };
+    Trainer trainer(parts, limits);
+    if (trainer.run() != RunEnd::stopped) throw std::runtime_error("did not stop");
+    if (trainer.first_step() != 4) throw std::runtime_error("stopped after another step");
+  });
+  CHECK(find_damage(scratch.path + "/ckpt/step-4").empty());
+  CHECK(train(config, 2, scratch.path + "/ckpt/step-4").steps.size() == 16);
+}
+
+TEST_CASE("a parameter that ranks do not use ends the run, or is named with the ranks") {
+  const ScratchFolder scratch;
+  Config config = small_config(scratch.path);
+  config.run.steps = 4;
+  // Learned positions count on rank 0 only, and on no rank in the third step.
+  struct Picky final : Objective {
+    Picky(int r, Tensor t) : rank(r), table(std::move(t)) {}
+    int rank, calls = 0;
+    Tensor table;
+    Tensor loss(LanguageModel& model, const Batch& batch, const Pass& pass) override {
+      const bool all = rank == 0 && ++calls != 3;
+      if (all) return make_next_token()->loss(model, batch, pass);
+      return sum(mul(table, table));
+    }
+  };
+  const auto picky = [](Parts& parts) {
+    parts.validation.reset();
+    parts.objective = std::make_unique<Picky>(parts.comm.rank(),
+                                              parts.parameters->at("token_embedding.weight").value);
+  };
+  CHECK_THROWS_WITH(train(config, 2, "", picky), Catch::Contains("got no gradient on rank 1") &&
+                                                     Catch::Contains("position_embedding.weight"));
+  config.ddp.find_unused_parameters = true;
+  const Recording run = train(config, 2, "", picky);
+  std::vector<std::string> reports;
+  for (const std::string& message : run.messages)
+    if (message.find("not used") != message.npos) reports.push_back(message);
+  REQUIRE(reports.size() == 3);  // the set changes in steps 1, 3 and 4
+  CHECK_THAT(reports[0], Catch::StartsWith("step 1") &&
+                             Catch::Contains("position_embedding.weight by rank 1;"));
+  CHECK_THAT(reports[1], Catch::StartsWith("step 3") &&
+                             Catch::Contains("position_embedding.weight by ranks 0, 1;"));
+  CHECK(reports[0].find("token_embedding") == std::string::npos);
+  config.ddp.find_unused_parameters = false;
+  CHECK(train(config, 2).steps.size() == 4);
+}

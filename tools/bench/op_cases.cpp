@@ -147,6 +147,13 @@ void add_rows(std::vector<OpCase>& cases, const Sizes& s) {
                    one([compute = s.compute](const Tensors& in) {
                      return layer_norm(in[0], in[1], in[2], 1e-5, compute);
                    })});
+  cases.push_back({"residual_norm",
+                   {wide(x), wide(x), wide({s.C}), wide({s.C})},
+                   bytes(12 * s.n + n),
+                   bytes(12 * s.n + n),
+                   [compute = s.compute](const Tensors& in) {
+                     return residual_norm(in[0], in[1], in[2], in[3], 1e-5, compute);
+                   }});
   cases.push_back({"softmax",
                    {activation({s.B, s.H, s.T, s.T})},
                    bytes(2 * scores),

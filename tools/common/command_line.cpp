@@ -25,8 +25,8 @@ void refuse_unknown(const CLI::App& flags) {
   });
   if (flag != rest.end()) {
     const std::string name = flag->substr(0, flag->find('='));
-    fail(ErrorKind::usage, "unknown option {}; did you mean {}? See {} --help", name,
-         nearest_name(name, long_names(flags)), flags.get_name());
+    fail(ErrorKind::usage, "unknown option {}; {}see {} --help", name,
+         suggestion(name, long_names(flags)), flags.get_name());
   }
   if (!rest.empty())
     fail(ErrorKind::usage, "unexpected argument {}; see {} --help", rest.front(), flags.get_name());
@@ -47,10 +47,14 @@ void refuse_flags_as_values(const CLI::App& flags, const Arguments& arguments) {
 template <class T>
 void add_decimal(CLI::App& flags, const std::string& name, const std::string& type, T& value,
                  const std::string& help) {
-  const CLI::callback_t read = [&value](const CLI::results_t& given) {
+  const CLI::callback_t read = [&value, name](const CLI::results_t& given) {
     const std::string& text = given.back();
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc() && end == text.data() + text.size();
+    if (error != std::errc() || end != text.data() + text.size())
+      throw CLI::ConversionError(fmt::format("{} must be {}, not \"{}\"", name,
+                                             std::is_integral_v<T> ? "an integer" : "a number",
+                                             text));
+    return true;
   };
   flags.add_option(name, read, help)->type_name(type)->default_str(fmt::format("{}", value));
 }
@@ -106,12 +110,19 @@ std::string parse_known(CLI::App& flags, const Arguments& arguments, Arguments& 
 
 std::string nearest_name(std::string_view word, const std::vector<std::string>& candidates) {
   check(!candidates.empty(), "nearest_name: no candidates");
+  const std::string_view letters = word.substr(std::min(word.find_first_not_of('-'), word.size()));
   const auto distance = [&](const std::string& candidate) {
     return candidate.starts_with(word) ? 1 : edit_distance(word, candidate);
   };
-  return *std::min_element(
+  const std::string& near = *std::min_element(
       candidates.begin(), candidates.end(),
       [&](const std::string& a, const std::string& b) { return distance(a) < distance(b); });
+  return is_misspelling(letters, distance(near)) ? near : "";
+}
+
+std::string suggestion(std::string_view word, const std::vector<std::string>& candidates) {
+  const std::string near = nearest_name(word, candidates);
+  return near.empty() ? "" : fmt::format("did you mean {}? ", near);
 }
 
 }  // namespace skep

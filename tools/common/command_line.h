@@ -33,8 +33,11 @@ std::string parse(CLI::App& flags, const Arguments& arguments);
 /// As parse, but hands back what no flag took instead of refusing it.
 std::string parse_known(CLI::App& flags, const Arguments& arguments, Arguments& rest);
 
-/// The candidate with the fewest edits (insert, delete, replace) from `word`; the first of equals.
-/// To lack the end counts as one edit.
+/// The candidate that `word` misspells, with the fewest edits (insert, delete, replace); the first
+/// of equals, and nothing when none is near. To lack the end counts as one edit.
 std::string nearest_name(std::string_view word, const std::vector<std::string>& candidates);
+
+/// "did you mean NAME? ", or nothing when no candidate is near.
+std::string suggestion(std::string_view word, const std::vector<std::string>& candidates);
 
 }  // namespace skep

@@ -55,8 +55,8 @@ void run_command(const std::string& tool, const std::string& purpose,
   if (wish == "--version") return print(version_line());
   for (const Command& command : commands)
     if (command.name == wish) return command.run(Arguments(arguments.begin() + 1, arguments.end()));
-  fail(ErrorKind::usage, "unknown command {}; did you mean {}? Commands: {}", wish,
-       nearest_name(wish, names), fmt::join(names, ", "));
+  fail(ErrorKind::usage, "unknown command {}; {}commands: {}", wish, suggestion(wish, names),
+       fmt::join(names, ", "));
 }
 
 }  // namespace skep

@@ -6,6 +6,7 @@
 #include "engine/core/error.h"
 #include "engine/core/files.h"
 #include "tools/common/folder_tokenizer.h"
+#include "train/data/text_file.h"
 #include "train/data/token_file.h"
 
 namespace skep {
@@ -21,6 +22,7 @@ Source read_text(const std::string& file, const Tokenizer& tokenizer) {
   const MappedFile mapped(file);
   std::vector<std::int32_t> ids;
   try {
+    require_text(mapped.text());
     ids = tokenizer.encode(mapped.text());
   } catch (const Error& error) {
     throw Error(error.kind(), file + ": " + error.what());

@@ -6,18 +6,17 @@
 #include "tools/common/print.h"
 #include "tools/evaluate/evaluation.h"
 #include "tools/evaluate/options.h"
-#include "train/build.h"
 #include "train/evaluate.h"
+#include "train/placement.h"
 #include "train/together.h"
 
 namespace skep {
 namespace {
 
 void evaluate_file(const EvaluateOptions& options, const Environment& environment) {
-  Config config;
-  config.run.threads = options.threads;
-  cpu::set_threads(choose_threads(config, environment));
   MpiCommunicator comm(environment);
+  const std::vector<Placement> ranks = gather_placements(comm, find_placement(options.threads));
+  cpu::set_threads(threads_of(ranks, comm.rank()));
   LoadedModel loaded;
   EvaluationData data;
   together([&] {

@@ -1,6 +1,7 @@
 #include "tools/evaluate/options.h"
 
 #include "engine/core/error.h"
+#include "train/config.h"
 
 namespace skep {
 
@@ -27,8 +28,9 @@ EvaluateOptions parse_evaluate(const Arguments& arguments) {
   if (options.context < 0)
     fail(ErrorKind::usage, "--context must be 0 (the model's) or more, not {}", options.context);
   if (options.batch < 1) fail(ErrorKind::usage, "--batch must be 1 or more, not {}", options.batch);
-  if (options.threads < 0)
-    fail(ErrorKind::usage, "--threads must be 0 (choose) or more, not {}", options.threads);
+  if (options.threads < 0 || options.threads > most_threads)
+    fail(ErrorKind::usage, "--threads must be from 0 (choose) to {}, not {}", most_threads,
+         options.threads);
   return options;
 }
 

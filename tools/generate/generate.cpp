@@ -27,8 +27,13 @@ TokenizerPointer find_tokenizer(const std::string& folder, const ModelConfig& mo
 std::vector<std::int32_t> prompt_tokens(const GenerateOptions& options, const Tokenizer* tokenizer,
                                         const ModelConfig& model) {
   const std::string source = options.prompt ? "--prompt" : "--prompt-ids";
-  std::vector<std::int32_t> ids =
-      options.prompt ? tokenizer->encode(*options.prompt) : parse_ids(*options.prompt_ids, source);
+  std::vector<std::int32_t> ids;
+  try {
+    ids = options.prompt ? tokenizer->encode(*options.prompt)
+                         : parse_ids(*options.prompt_ids, source);
+  } catch (const Error& error) {
+    throw at_place(source, error);
+  }
   if (ids.empty())
     fail(ErrorKind::usage, "{} is empty: generation needs at least one token to start from",
          source);

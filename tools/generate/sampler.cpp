@@ -52,6 +52,7 @@ void check_sampling(const Sampling& s) {
   if (s.top_k < 0) fail(ErrorKind::usage, "--top-k must be 0 (all) or more, not {}", s.top_k);
   if (!(s.top_p > 0 && s.top_p <= 1))
     fail(ErrorKind::usage, "--top-p must be above 0 and at most 1, not {}", s.top_p);
+  if (s.seed < 0) fail(ErrorKind::usage, "--seed must be 0 or more, not {}", s.seed);
 }
 
 std::vector<Candidate> candidates(std::span<const float> logits, const Sampling& sampling) {

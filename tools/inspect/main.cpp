@@ -7,6 +7,8 @@ int main(int argc, char** argv) {
       {"shapes", "one line per module call: path, output shape, parameters", skep::inspect_shapes},
       {"graph", "one line per op of a training step, as the tape records them",
        skep::inspect_graph},
+      {"flight", "the first collective in which the ranks of a run that failed differ",
+       skep::inspect_flight},
   };
   return skep::run_tool("inspect", argc, argv, [&](const skep::Arguments& arguments) {
     skep::run_command("inspect", "Looks into the engine and into a model.", commands, arguments);

@@ -5,6 +5,7 @@
 #include "tools/tokenize/commands.h"
 #include "tools/tokenize/named_tokenizer.h"
 #include "tools/tokenize/raw_tokens.h"
+#include "train/data/text_file.h"
 #include "train/data/token_file.h"
 
 namespace skep {
@@ -30,6 +31,7 @@ struct Encoded {
 Encoded encode(const TextFlags& flags) {
   const std::string text = read_input(flags.file);
   try {
+    require_text(text);
     const auto tokenizer = named_tokenizer(flags.tokenizer, text);
     return {tokenizer->encode(text), tokenizer->vocab_size()};
   } catch (const Error& error) {

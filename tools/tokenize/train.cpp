@@ -4,6 +4,7 @@
 #include "tools/common/print.h"
 #include "tools/tokenize/commands.h"
 #include "tools/tokenize/named_tokenizer.h"
+#include "train/data/text_file.h"
 
 namespace skep {
 namespace {
@@ -11,8 +12,10 @@ namespace {
 std::shared_ptr<const Tokenizer> train(const std::string& kind, const std::string& file) {
   if (kind == "byte") return named_tokenizer(kind);  // the same for every text
   if (file.empty()) fail(ErrorKind::usage, "--kind char needs the FILE whose characters it takes");
+  const std::string text = read_input(file);
   try {
-    return named_tokenizer(kind, read_input(file));
+    require_text(text);
+    return named_tokenizer(kind, text);
   } catch (const Error& error) {
     throw Error(error.kind(), fmt::format("{}: {}", file, error.what()));
   }

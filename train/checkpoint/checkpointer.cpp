@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "engine/core/files.h"
 #include "model/hf/model_folder.h"
@@ -85,6 +86,44 @@ void write_contents(const std::string& folder, const CheckpointContent& content)
   archive->finish();
 }
 
+std::vector<std::string> parts_of(const ModelConfig& config) {
+  std::vector<std::string> parts;
+  std::istringstream text(to_string(config));
+  for (std::string part; std::getline(text >> std::ws, part, ',');) parts.push_back(part);
+  return parts;
+}
+
+// Two models that differ, in the words that differ.
+void require_same_model(const std::string& checkpoint, const ModelConfig& saved,
+                        const ModelConfig& configured) {
+  const auto old_parts = parts_of(saved), new_parts = parts_of(configured);
+  std::vector<std::string> old_words, new_words;
+  for (std::size_t i = 0; i < std::min(old_parts.size(), new_parts.size()); ++i)
+    if (old_parts[i] != new_parts[i]) {
+      old_words.push_back(old_parts[i]);
+      new_words.push_back(new_parts[i]);
+    }
+  if (!old_words.empty())
+    fail(ErrorKind::data,
+         "{}: the checkpoint's model has {}, the configured one {}: give the settings it was saved "
+         "with, or run.resume = \"none\"",
+         checkpoint, fmt::join(old_words, ", "), fmt::join(new_words, ", "));
+}
+
+// A folder above the checkpoints is an easy slip.
+void require_checkpoint(const std::string& path) {
+  if (!fs::is_directory(path))
+    fail(ErrorKind::data,
+         "run.resume: there is no such checkpoint folder: {}; use none, auto, or the path of a "
+         "RUN/ckpt/step-N",
+         path);
+  if (fs::exists(fs::path(path) / "manifest.json")) return;
+  for (const std::string& folder : {path, path + "/ckpt"})
+    if (const auto found = list_checkpoints(folder); !found.empty())
+      fail(ErrorKind::data, "run.resume: {} is not a checkpoint; the newest in it is {}", path,
+           found.front().string());
+}
+
 fs::path unfinished(const std::string& folder, std::int64_t step) {
   return fs::path(folder) / fmt::format("{}{}{}", step_prefix, step, temporary_suffix);
 }
@@ -113,7 +152,7 @@ void prepare_checkpoint(const std::string& folder, std::int64_t step) {
     make_directories(unfinished(folder, step).string());
   } catch (const fs::filesystem_error& error) {
     fail(ErrorKind::storage, "{}: checkpoint cannot be written: {}", folder,
-         error.code().message());
+         describe_write_error(error.code().value()));
   }
 }
 
@@ -138,9 +177,13 @@ void save_checkpoint(const std::string& folder, std::int64_t step,
     sync_directory(temporary.string());
     put_in_place(temporary, final);
     sync_directory(folder);
-  } catch (const fs::filesystem_error& error) {
+  } catch (const std::exception& error) {
+    std::error_code ignored;
+    fs::remove_all(temporary, ignored);  // half a checkpoint is of no use and fills the disk
+    const auto* system = dynamic_cast<const fs::filesystem_error*>(&error);
+    if (system == nullptr) throw;
     fail(ErrorKind::storage, "{}: checkpoint cannot be written: {}", final.string(),
-         error.code().message());
+         describe_write_error(system->code().value()));
   }
 }
 
@@ -186,23 +229,19 @@ std::string find_damage(const std::string& checkpoint) {
 }
 
 void load_checkpoint(const std::string& checkpoint, const CheckpointContent& content) {
-  if (!fs::is_directory(checkpoint))
-    fail(ErrorKind::data, "{}: there is no such checkpoint folder", checkpoint);
+  require_checkpoint(checkpoint);
   const std::string damage = find_damage(checkpoint);
   if (!damage.empty())
     fail(ErrorKind::data, "{}: cannot resume from this checkpoint: {}", checkpoint, damage);
-  const ModelConfig saved = read_model_config(checkpoint + "/model"), now = content.model.config();
-  if (to_string(saved) != to_string(now))
-    fail(ErrorKind::data, "{}: the checkpoint's model ({}) is not the configured one ({})",
-         checkpoint, to_string(saved), to_string(now));
+  const ModelConfig saved = read_model_config(checkpoint + "/model");
+  require_same_model(checkpoint, saved, content.model.config());
   load_weights(checkpoint + "/model", saved, content.parameters);
   const int states = count_rank_states(checkpoint);
   if (states == 0) return content.archive(*make_loading_archive(checkpoint));
   if (states != content.ranks)
     fail(ErrorKind::data,
-         "{}: its {} ranks were apart, each with weights of its own: resume with {} ranks, or from "
-         "a "
-         "checkpoint of a phase in which they were one",
+         "{}: each of its {} ranks has state of its own (weights that were apart, or what a codec had "
+         "not sent yet): resume with {} ranks, or from a checkpoint without such state",
          checkpoint, states, states);
   archive_rank_state(content,
                      *make_loading_archive(rank_folder(checkpoint, content.rank).string()));

@@ -1,7 +1,9 @@
 #pragma once
 // A codec says how a span of gradients looks on the wire. Encoded sizes depend on the number of
-// elements alone, so every rank knows what to expect.
+// elements alone, so every rank knows what to expect. Values are finite; decoding gives finite
+// values.
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -22,5 +24,13 @@ class Codec {
 std::unique_ptr<Codec> make_fp32_codec();
 /// 2 bytes an element, rounded to nearest even.
 std::unique_ptr<Codec> make_bf16_codec();
+/// 1 byte an element and 4 a block: each block of `block` elements has its own step, its largest
+/// magnitude over 127 (int4: half a byte, over 7). The error is at most half a step.
+std::unique_ptr<Codec> make_int8_codec(std::int64_t block);
+std::unique_ptr<Codec> make_int4_codec(std::int64_t block);
+/// The largest share `density` of the elements exactly (8 bytes each), the rest by `rest`, which
+/// then has smaller steps (Lin et al., "Deep Gradient Compression", ICLR 2018, with the rest sent,
+/// not kept).
+std::unique_ptr<Codec> make_topk_codec(double density, std::unique_ptr<Codec> rest);
 
 }  // namespace skep

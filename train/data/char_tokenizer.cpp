@@ -20,8 +20,8 @@ CodePoint require_utf8(std::string_view text, std::size_t offset) {
   const auto point = decode_utf8(text, offset);
   if (!point)
     fail(ErrorKind::data,
-         "not UTF-8 at byte {} (0x{:02X}): convert the text, or use data.tokenizer = \"byte\"",
-         offset, static_cast<unsigned char>(text[offset]));
+         "not UTF-8 at byte {} (0x{:02X}): convert the text, or use the tokenizer byte", offset,
+         static_cast<unsigned char>(text[offset]));
   return *point;
 }
 

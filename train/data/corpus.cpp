@@ -9,6 +9,7 @@
 #include "engine/core/files.h"
 #include "train/data/byte_tokenizer.h"
 #include "train/data/char_tokenizer.h"
+#include "train/data/text_file.h"
 #include "train/data/token_file.h"
 #include "train/data/utf8.h"
 
@@ -58,8 +59,10 @@ std::shared_ptr<const Tokenizer> load_named_tokenizer(const std::string& path) {
   return explaining("data.tokenizer", [&] { return load_tokenizer(path); });
 }
 
-Source encode(const Tokenizer& tokenizer, std::string_view text, const std::string& path) {
-  return explaining(path, [&] {
+/// `first`: where the text begins in the file; offsets in errors count from there.
+Source encode(const Tokenizer& tokenizer, std::string_view text, const std::string& path,
+              std::size_t first = 0) {
+  return explaining(first == 0 ? path : fmt::format("{}, from byte {} on", path, first), [&] {
     return Source{TokenStream::from_ids(tokenizer.encode(text)), path,
                   fmt::format("text read by tokenizer {} ({} ids)", tokenizer.name(),
                               tokenizer.vocab_size())};
@@ -77,12 +80,13 @@ Sources read_text(const DataSection& data, std::shared_ptr<const Tokenizer>& tok
   const std::string_view text = file.text();
   if (text.empty())
     fail(ErrorKind::data, "{}: the file is empty; name a text to train on", data.train);
+  explaining(data.train, [&] { require_text(text); });
   if (tokenizer == nullptr)
     tokenizer = explaining(data.train, [&] { return tokenizer_for_text(data.tokenizer, text); });
   const bool split = data.val.empty();
   const std::size_t cut = split ? split_offset(text, data.val_fraction) : text.size();
   Sources sources{encode(*tokenizer, text.substr(0, cut), data.train), {}};
-  if (split) sources.validation = encode(*tokenizer, text.substr(cut), data.train);
+  if (split) sources.validation = encode(*tokenizer, text.substr(cut), data.train, cut);
   return sources;
 }
 
@@ -119,11 +123,17 @@ Source read_validation(const std::string& path, const Tokenizer* tokenizer) {
          "data.tokenizer",
          path);
   const MappedFile file(path);
+  explaining(path, [&] { require_text(file.text()); });
   return encode(*tokenizer, file.text(), path);
 }
 
 /// Beyond any tokenizer's; an id above it is damage.
 constexpr std::int64_t largest_vocabulary = std::int64_t{1} << 21;
+
+void require_known(const Sources& sources, std::int64_t vocab_size) {
+  for (const Source* source : {&sources.train, &sources.validation})
+    require_ids_below(source->tokens, vocab_size, source->path, source->first);
+}
 
 /// The rows of the embedding: model.vocab, or what the ids need.
 std::int64_t choose_vocab(const Sources& sources, const Tokenizer* tokenizer,
@@ -133,12 +143,7 @@ std::int64_t choose_vocab(const Sources& sources, const Tokenizer* tokenizer,
           ? tokenizer->vocab_size()
           : std::max(sources.train.tokens.largest(), sources.validation.tokens.largest()) + 1;
   if (configured == 0) {
-    if (tokenizer == nullptr && needed > largest_vocabulary)
-      fail(ErrorKind::data,
-           "the token files hold id {}, which no vocabulary has: they are damaged, or no token "
-           "files; "
-           "model.vocab, given, names the first wrong one",
-           needed - 1);
+    require_known(sources, largest_vocabulary);
     return needed;
   }
   if (tokenizer != nullptr && configured < needed)
@@ -151,9 +156,12 @@ std::int64_t choose_vocab(const Sources& sources, const Tokenizer* tokenizer,
 void check_lengths(const Sources& sources, const DataSection& data, std::int64_t context) {
   if (sources.train.tokens.size() < context + 1)
     fail(ErrorKind::data,
-         "data.train: {} is too short: a window of model.context {} needs {} tokens, found {}; use "
-         "more data or a smaller context",
-         data.train, context, context + 1, sources.train.tokens.size());
+         "data.train: {} is too short: a window of model.context {} needs {} tokens, found {}{}; "
+         "use more data or a smaller context",
+         data.train, context, context + 1, sources.train.tokens.size(),
+         data.val.empty() && data.val_fraction > 0
+             ? fmt::format(" beside the {} for validation", sources.validation.tokens.size())
+             : "");
   const bool wanted = !data.val.empty() || data.val_fraction > 0;
   if (wanted && sources.validation.tokens.size() < 2)
     fail(
@@ -187,8 +195,7 @@ Corpus load_corpus(const DataSection& data, const ModelSection& model) {
   corpus.vocab_size = choose_vocab(sources, tokenizer, model.vocab);
   // A known tokenizer's ids are the limit even where the embedding is padded beyond them.
   corpus.known_ids = tokenizer != nullptr ? tokenizer->vocab_size() : corpus.vocab_size;
-  for (const Source& source : {sources.train, sources.validation})
-    require_ids_below(source.tokens, corpus.known_ids, source.path, source.first);
+  require_known(sources, corpus.known_ids);
   corpus.description = describe(sources);
   corpus.train = Dataset(std::move(sources.train.tokens), model.context);
   corpus.validation = Dataset(std::move(sources.validation.tokens), model.context);

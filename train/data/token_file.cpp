@@ -125,7 +125,7 @@ void require_ids_below(const TokenStream& tokens, std::int64_t vocab_size, const
   const std::int64_t id = tokens.part(position, 1).largest();
   fail(ErrorKind::data,
        "{}: token {} at position {} is outside the vocabulary of {} ids: name the tokenizer the "
-       "file was made with",
+       "file was made with, or prepare it again",
        path, id, first + position, vocab_size);
 }
 

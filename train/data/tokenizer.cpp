@@ -59,7 +59,9 @@ std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path) {
   try {
     return from_json(nlohmann::json::parse(text));
   } catch (const nlohmann::json::exception& error) {
-    fail(ErrorKind::data, "{}: not a usable tokenizer.json: {}", file, error.what());
+    const std::string_view what = error.what();  // "[json.exception.parse_error.101] parse error…"
+    fail(ErrorKind::data, "{}: not a usable tokenizer.json: {}", file,
+         what.substr(what.find("] ") + 2));
   } catch (const Error& error) {
     fail(ErrorKind::data, "{}: {}", file, error.what());
   }

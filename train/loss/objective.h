@@ -15,7 +15,7 @@ class Objective {
   virtual Tensor loss(LanguageModel& model, const Batch& batch, const Pass& pass) = 0;
 };
 
-/// Next-token cross-entropy.
-std::unique_ptr<Objective> make_next_token();
+/// Next-token cross-entropy; while training, plus z_weight (log-sum-exp of the logits)² a token.
+std::unique_ptr<Objective> make_next_token(double z_weight = 0);
 
 }  // namespace skep

@@ -5,6 +5,8 @@
 #include <chrono>
 #include <cstdio>
 
+#include "train/observe/pace.h"
+
 namespace skep {
 namespace {
 
@@ -14,13 +16,12 @@ class Console final : public Observer {
       : first_(first), steps_(steps), log_every_(log_every) {}
 
   void on_step(const StepReport& r) override {
+    pace_.add(r.step_seconds, std::chrono::duration<double>(Clock::now() - start_).count());
     if (r.step % log_every_ != 0 && r.step != steps_ && r.step != first_ + 1) return;
-    const double elapsed = std::chrono::duration<double>(Clock::now() - start_).count();
-    const double left =
-        elapsed / static_cast<double>(r.step - first_) * static_cast<double>(steps_ - r.step);
     say(fmt::format("step {}/{}  loss {:.4f}  lr {:.2e}  norm {:.2f}  {:.0f} tokens/s  {} left{}",
                     r.step, steps_, r.loss, r.lr, r.grad_norm, r.tokens_per_second,
-                    format_duration(left), r.skipped ? "  (skipped)" : ""));
+                    format_duration(pace_.seconds_left(steps_ - r.step)),
+                    r.skipped ? "  (skipped)" : ""));
   }
   void on_validation(std::int64_t step, double loss) override {
     say(fmt::format("step {}/{}  validation loss {:.4f}", step, steps_, loss));
@@ -29,12 +30,10 @@ class Console final : public Observer {
 
  private:
   using Clock = std::chrono::steady_clock;
-  static void say(const std::string& line) {
-    std::fputs((line + "\n").c_str(), stdout);
-    std::fflush(stdout);
-  }
+  static void say(const std::string& line) { print(line + "\n"); }
 
   std::int64_t first_, steps_, log_every_;
+  Pace pace_;
   Clock::time_point start_ = Clock::now();
 };
 
@@ -43,6 +42,11 @@ class Console final : public Observer {
 std::unique_ptr<Observer> make_console(std::int64_t first, std::int64_t steps,
                                        std::int64_t log_every) {
   return std::make_unique<Console>(first, steps, log_every);
+}
+
+void print(std::string_view text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);  // a run does not end because nobody listens
+  std::fflush(stdout);
 }
 
 std::string format_duration(double seconds) {

@@ -3,7 +3,6 @@
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -36,7 +35,8 @@ class MetricsFile final : public Observer {
     write_file(path, lines_up_to(path, first));
     file_.reset(std::fopen(path.c_str(), "a"));
     if (!file_)
-      fail(ErrorKind::storage, "{}: cannot be opened for writing: {}", path, std::strerror(errno));
+      fail(ErrorKind::storage, "{}: cannot be opened for writing: {}", path,
+           describe_write_error(errno));
   }
   void on_step(const StepReport& r) override {
     Json json;
@@ -54,6 +54,7 @@ class MetricsFile final : public Observer {
     json["bytes_sent"] = r.bytes_sent;
     json["topology"] = r.topology;
     json["sync"] = r.sync;
+    json["scale"] = r.scale;
     json["skipped"] = r.skipped;
     json["rss_bytes"] = r.rss_bytes;
     write(json);
@@ -73,7 +74,7 @@ class MetricsFile final : public Observer {
     const std::string line = json.dump() + "\n";
     if (std::fwrite(line.data(), 1, line.size(), file_.get()) != line.size() ||
         std::fflush(file_.get()) != 0)
-      fail(ErrorKind::storage, "{}: cannot be written: {}", path_, std::strerror(errno));
+      fail(ErrorKind::storage, "{}: cannot be written: {}", path_, describe_write_error(errno));
   }
 
   std::string path_;

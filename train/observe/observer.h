@@ -21,6 +21,7 @@ struct StepReport {
   std::uint64_t bytes_sent = 0;  ///< by this rank since the start
   std::string topology;
   std::string sync;
+  double scale = 1;  ///< of the loss in backward
   bool skipped = false;  ///< no update: nothing to learn from, or not finite
   std::int64_t rss_bytes = 0;
 };

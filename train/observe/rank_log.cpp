@@ -4,10 +4,10 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstring>
 #include <ctime>
 
 #include "engine/core/error.h"
+#include "engine/core/files.h"
 
 namespace skep {
 namespace {
@@ -18,7 +18,8 @@ class RankLog final : public Observer {
     const std::string path = fmt::format("{}/log.rank-{}", folder, rank);
     file_.reset(std::fopen(path.c_str(), "a"));
     if (!file_)
-      fail(ErrorKind::storage, "{}: cannot be opened for writing: {}", path, std::strerror(errno));
+      fail(ErrorKind::storage, "{}: cannot be opened for writing: {}", path,
+           describe_write_error(errno));
   }
   void on_validation(std::int64_t step, double loss) override {
     on_message(fmt::format("step {}: validation loss {:.6f}", step, loss));

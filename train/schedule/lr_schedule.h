@@ -1,44 +1,54 @@
 #pragma once
-// The learning rate as a function of the step. Both schedules begin with a linear warmup of W
-// steps,
-//   lr (step + 1) / (W + 1),
-// which never is 0 and reaches lr at step W.
+// The learning rate as a pure function of the step: the same on every rank, and after every
+// restart. All schedules begin with a linear warmup of W steps, lr (step + 1) / (W + 1), which
+// never is 0 and reaches lr at step W; what follows counts t = step - W.
 #include <cstdint>
+#include <memory>
 
 namespace skep {
 
 struct LrSchedule {
   virtual ~LrSchedule() = default;
-
   /// The learning rate of step 0, 1, 2, …
   virtual double at(std::int64_t step) const = 0;
 };
 
-/// Warmup, then lr for ever.
-class ConstantLr : public LrSchedule {
- public:
-  ConstantLr(double lr, std::int64_t warmup) : lr_(lr), warmup_(warmup) {}
-  double at(std::int64_t step) const override;
+/// A stretch of a schedule, counted in steps after the warmup.
+struct Cycle {
+  std::int64_t index = 0, begin = 0, length = 1;
+};
+/// The cycle t lies in: the first is `length` steps long, each next one `growth` times the one
+/// before (rounded to whole steps). A length of 0 makes one endless cycle.
+Cycle cycle_at(std::int64_t t, std::int64_t length, double growth);
 
- private:
-  double lr_;
-  std::int64_t warmup_;
+/// The highest rate of each cycle: lr (1 + u_i), u_i uniform in ±jitter, drawn by seed and cycle.
+struct Peak {
+  double lr = 0, jitter = 0;
+  std::uint64_t seed = 0;
+  double of(std::int64_t cycle) const;
 };
 
-/// Warmup, then half a cosine from lr down to min_lr at step `decay_steps`, then min_lr
-/// (Loshchilov and Hutter, "SGDR", ICLR 2017, without restarts; the form used by nanoGPT):
-///   min_lr + (lr - min_lr) (1 + cos(pi (step - W) / (decay_steps - W))) / 2
-class CosineLr : public LrSchedule {
- public:
-  CosineLr(double lr, double min_lr, std::int64_t warmup, std::int64_t decay_steps)
-      : lr_(lr), min_lr_(min_lr), warmup_(warmup), decay_steps_(decay_steps) {}
-  double at(std::int64_t step) const override;
-
- private:
-  double lr_;
-  double min_lr_;
-  std::int64_t warmup_;
-  std::int64_t decay_steps_;
+/// What the schedules share. Steps; `cycle` 0: none.
+struct ScheduleSettings {
+  Peak peak;
+  double min_lr = 0;
+  std::int64_t warmup = 0;
+  std::int64_t decay_steps = 0;  ///< the step at which a decay reaches min_lr
+  std::int64_t cycle = 0;
+  double cycle_mult = 1;
 };
+
+/// The peak for ever; with jitter, a new one each cycle.
+std::unique_ptr<LrSchedule> make_constant_lr(const ScheduleSettings& settings);
+/// Half a cosine from the peak to min_lr at decay_steps, then min_lr (Loshchilov and Hutter,
+/// "SGDR", ICLR 2017, without restarts; the form used by nanoGPT).
+std::unique_ptr<LrSchedule> make_cosine_lr(const ScheduleSettings& settings);
+/// Warmup, stable, decay (Hu et al., "MiniCPM", 2024): the peak, then a straight line to min_lr
+/// over the last `cycle` steps before decay_steps, then min_lr.
+std::unique_ptr<LrSchedule> make_wsd_lr(const ScheduleSettings& settings);
+/// A tenth of the peak after each cycle, never below min_lr.
+std::unique_ptr<LrSchedule> make_step_lr(const ScheduleSettings& settings);
+/// SGDR: in each cycle of length T, min_lr + (peak - min_lr) (1 + cos(pi t / T)) / 2.
+std::unique_ptr<LrSchedule> make_warm_restarts_lr(const ScheduleSettings& settings);
 
 }  // namespace skep

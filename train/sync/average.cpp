@@ -12,7 +12,8 @@ std::span<float> flat(const Tensor& t) {
   return {t.data<float>(), static_cast<std::size_t>(t.numel())};
 }
 
-// Visits a part's state as saving and loading do, and averages what it finds.
+// Visits a part's state as saving and loading do: tensors become means, counters the largest, other
+// numbers the smallest.
 class AveragingArchive final : public Archive {
  public:
   explicit AveragingArchive(Communicator& comm) : comm_(comm) {}
@@ -20,7 +21,7 @@ class AveragingArchive final : public Archive {
     value = comm_.all_reduce(value, Combine::max);
   }
   void field(std::string_view, double& value) override {
-    value = comm_.all_reduce(value, Combine::max);
+    value = comm_.all_reduce(value, Combine::min);
   }
   void field(std::string_view, const Tensor& tensor) override { average(tensor, comm_); }
 
@@ -51,12 +52,13 @@ double consensus_distance(const Tensor& values, Communicator& comm) {
   return size > 0 ? std::sqrt(apart / size) : 0;
 }
 
-double rejoin(ParameterStore& store, Optimizer& optimizer, Communicator& comm) {
+double rejoin(ParameterStore& store, Optimizer& optimizer, LossScaler& scaler, Communicator& comm) {
   const double before = consensus_distance(store.values(), comm);
   average(store.values(), comm);
   store.commit();
   AveragingArchive averaging(comm);
   optimizer.archive(averaging);
+  scaler.archive(averaging);
   return before;
 }
 

@@ -4,6 +4,7 @@
 #include "engine/optim/optimizer.h"
 #include "model/parameter_store.h"
 #include "mpi_comm/communicator.h"
+#include "train/precision/loss_scaler.h"
 
 namespace skep {
 
@@ -14,9 +15,10 @@ void average(const Tensor& values, Communicator& comm, const Route& route = {});
 /// changes nothing.
 double consensus_distance(const Tensor& values, Communicator& comm);
 
-/// Parameters and optimizer state become the means over all ranks (counters: the largest):
+/// Parameters and optimizer state become the means over all ranks (counters: the largest;
+/// the loss scale: the smallest):
 /// averaging parameters alone would not do, as different moments part them again at the next step.
 /// Returns the consensus distance before. Collective.
-double rejoin(ParameterStore& store, Optimizer& optimizer, Communicator& comm);
+double rejoin(ParameterStore& store, Optimizer& optimizer, LossScaler& scaler, Communicator& comm);
 
 }  // namespace skep

@@ -4,7 +4,7 @@
 
 namespace skep {
 
-BucketedSum::BucketedSum(std::unique_ptr<Reduction> reduction, const BucketedSettings& settings)
+BucketedSum::BucketedSum(std::shared_ptr<Reduction> reduction, const BucketedSettings& settings)
     : reduction_(std::move(reduction)), settings_(settings) {}
 
 void BucketedSum::prepare(ParameterStore& store) {

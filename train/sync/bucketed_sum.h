@@ -21,7 +21,7 @@ struct BucketedSettings {
 
 class BucketedSum {
  public:
-  BucketedSum(std::unique_ptr<Reduction> reduction, const BucketedSettings& settings);
+  BucketedSum(std::shared_ptr<Reduction> reduction, const BucketedSettings& settings);
   std::string name() const { return reduction_->name(); }
 
   void before_backward(ParameterStore& store, const SyncRound& round, MicroBatch micro);
@@ -32,13 +32,14 @@ class BucketedSum {
 
   Health health() const { return reduction_->health(); }
   void judge(const Health& all) { reduction_->judge(all); }
+  void settle(StepEnd end) { reduction_->settle(end); }
 
  private:
   void prepare(ParameterStore& store);
   void complete(std::size_t parameter);
   void start_next();
 
-  std::unique_ptr<Reduction> reduction_;
+  std::shared_ptr<Reduction> reduction_;
   BucketedSettings settings_;
   ParameterStore* store_ = nullptr;     // whose gradients call complete()
   std::vector<Bucket> buckets_;         // fixed from the first step on

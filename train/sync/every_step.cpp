@@ -10,7 +10,7 @@ namespace {
 
 class EveryStep final : public GradientSync {
  public:
-  EveryStep(std::unique_ptr<Reduction> reduction, const BucketedSettings& settings)
+  EveryStep(std::shared_ptr<Reduction> reduction, const BucketedSettings& settings)
       : sum_(std::move(reduction), settings) {}
   std::string name() const override { return "every_step"; }
 
@@ -23,14 +23,17 @@ class EveryStep final : public GradientSync {
                              const SyncRound& round) override {
     sum_.finish(store, round);
     const Health health = sum_.health();
-    std::array<double, 4> numbers{own.loss_sum, own.tokens, health.not_finite, health.out_of_range};
+    std::array<double, 5> numbers{own.loss_sum, own.tokens, own.stop_requests, health.not_finite,
+                                  health.out_of_range};
     round.comm.all_reduce(numbers, Combine::sum, round.route());
-    sum_.judge({numbers[2], numbers[3]});
+    sum_.judge({numbers[3], numbers[4]});
     // What a sum of integers cannot say: the step is skipped, as with any other way of summing.
-    if (numbers[2] > 0) fill(store.grads(), std::numeric_limits<double>::quiet_NaN());
-    const StepTotals all{numbers[0], numbers[1]};
+    if (numbers[3] > 0) fill(store.grads(), std::numeric_limits<double>::quiet_NaN());
+    const StepTotals all{numbers[0], numbers[1], numbers[2]};
     return {Update::due, all, all};
   }
+
+  void after_update(ParameterStore&, const SyncRound&, StepEnd end) override { sum_.settle(end); }
 
  private:
   BucketedSum sum_;
@@ -38,7 +41,7 @@ class EveryStep final : public GradientSync {
 
 }  // namespace
 
-std::unique_ptr<GradientSync> make_every_step(std::unique_ptr<Reduction> reduction,
+std::unique_ptr<GradientSync> make_every_step(std::shared_ptr<Reduction> reduction,
                                               const BucketedSettings& settings) {
   return std::make_unique<EveryStep>(std::move(reduction), settings);
 }

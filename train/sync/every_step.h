@@ -5,7 +5,7 @@
 
 namespace skep {
 
-std::unique_ptr<GradientSync> make_every_step(std::unique_ptr<Reduction> reduction,
+std::unique_ptr<GradientSync> make_every_step(std::shared_ptr<Reduction> reduction,
                                               const BucketedSettings& settings);
 
 }  // namespace skep

@@ -5,9 +5,9 @@
 namespace skep {
 
 StepTotals sum_over_all(const StepTotals& own, Communicator& comm) {
-  std::array<double, 2> numbers{own.loss_sum, own.tokens};
+  std::array<double, 3> numbers{own.loss_sum, own.tokens, own.stop_requests};
   comm.all_reduce(numbers, Combine::sum);
-  return {numbers[0], numbers[1]};
+  return {numbers[0], numbers[1], numbers[2]};
 }
 
 }  // namespace skep

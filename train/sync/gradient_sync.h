@@ -15,6 +15,8 @@ namespace skep {
 struct StepTotals {
   double loss_sum = 0;  ///< sum of token losses
   double tokens = 0;    ///< targets that were not ignored
+  double stop_requests =
+      0;  ///< ranks that were asked to stop: they travel with what travels anyway
 };
 
 /// The wires of one step.
@@ -23,6 +25,7 @@ struct SyncRound {
   const Topology& topology;
   std::uint64_t seed = 0;
   std::int64_t step = 0;
+  double loss_scale = 1;  ///< the gradients are this many times those of the loss
 
   Route route() const { return {topology, seed, static_cast<long>(step)}; }
   Place place() const { return comm.place(seed, static_cast<long>(step)); }
@@ -40,6 +43,9 @@ enum class Update { due, not_yet };
 /// Whether all ranks hold the same parameters and optimizer state after every step, or each its
 /// own.
 enum class Replicas { equal, apart };
+
+/// How a step that was due ended.
+enum class StepEnd { updated, skipped };
 
 /// What a step's gradients have become.
 struct SyncOutcome {
@@ -64,7 +70,7 @@ class GradientSync {
   /// Gradients in the store are sums over this rank's tokens, `own` says how many.
   virtual SyncOutcome after_backward(ParameterStore& store, const StepTotals& own,
                                      const SyncRound& round) = 0;
-  virtual void after_update(ParameterStore&, const SyncRound&) {}
+  virtual void after_update(ParameterStore&, const SyncRound&, StepEnd) {}
   virtual void archive(Archive&) {}
 };
 

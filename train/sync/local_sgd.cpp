@@ -19,7 +19,7 @@ class LocalSgd final : public GradientSync {
     return {Update::due, own, sum_over_all(own, round.comm)};
   }
 
-  void after_update(ParameterStore& store, const SyncRound& round) override {
+  void after_update(ParameterStore& store, const SyncRound& round, StepEnd) override {
     if ((round.step + 1) % period_ != 0) return;
     average(store.values(), round.comm, round.route());
     store.commit();

@@ -4,11 +4,11 @@
 // bytes, so the replicas are bit-identical; the order of the sum does not depend on the topology,
 // which shapes the group and the gather only. Sends 2m(N-1)/N encoded bytes; holds three encoded
 // copies of the bucket meanwhile.
-#include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <vector>
 
-#include "train/compress/codec.h"
+#include "train/compress/error_feedback.h"
 #include "train/sync/reduction.h"
 
 namespace skep {
@@ -28,21 +28,52 @@ struct Layout {
   std::size_t total() const { return sum(sizes.size()); }
 };
 
+// What a flight needs of the reduction it belongs to.
+struct Encoding {
+  std::unique_ptr<Codec> codec;
+  std::optional<ErrorFeedback> sent, summed;  // of the parts sent; of the sums this rank owns
+  Health health;
+
+  // Adds what earlier encodings of [begin, …) left out, encodes, and notes what this one leaves
+  // out.
+  void encode(std::optional<ErrorFeedback>& feedback, std::span<float> values, std::int64_t begin,
+              double scale, std::span<std::byte> out) {
+    if (feedback) feedback->add_to(values, begin, scale);
+    for (float& value : values)
+      if (!std::isfinite(value)) {
+        ++health.not_finite;
+        value = 0;
+      }
+    codec->encode(values, out);
+    if (!feedback) return;
+    const Tensor room = empty({static_cast<std::int64_t>(values.size())}, DType::f32);
+    const std::span<float> decoded(room.data<float>(), values.size());
+    codec->decode(out, decoded);
+    feedback->note(values, decoded, begin, scale);
+  }
+};
+
 class OwnerFlight final : public Flight {
  public:
-  OwnerFlight(const Codec& codec, std::span<float> grads, const SyncRound& round)
-      : codec_(codec), grads_(grads), comm_(round.comm) {
+  OwnerFlight(Encoding& encoding, std::span<float> grads, std::int64_t begin,
+              const SyncRound& round)
+      : encoding_(encoding),
+        codec_(*encoding.codec),
+        grads_(grads),
+        begin_(begin),
+        scale_(round.loss_scale),
+        comm_(round.comm) {
     const Place place = round.place();
     const Group group = round.topology.group(place);
     parts_ = parts_of(grads.size(), group.size());
     layout_.own = static_cast<std::size_t>(group.position);
-    for (const Range range : parts_) layout_.sizes.push_back(codec.bytes(range.size()));
+    for (const Range range : parts_) layout_.sizes.push_back(codec_.bytes(range.size()));
     const auto words = static_cast<std::int64_t>(layout_.total() / 4 + 1);
     memory_ = empty({words}, DType::i32);
     bytes_ = {static_cast<std::byte*>(memory_.raw()), layout_.total()};
     for (std::size_t i = 0; i < parts_.size(); ++i)
-      codec_.encode(at(parts_[i]),
-                    encoded(i == layout_.own ? layout_.arrived(i) : layout_.part(i), i));
+      encode(encoding_.sent, i,
+             encoded(i == layout_.own ? layout_.arrived(i) : layout_.part(i), i));
     pending_.emplace(comm_.start(plan(round.topology, place), WireSpan(bytes_)));
   }
 
@@ -58,6 +89,11 @@ class OwnerFlight final : public Flight {
   std::span<float> at(Range range) const { return grads_.subspan(range.begin, range.size()); }
   std::span<std::byte> encoded(std::size_t begin, std::size_t part) const {
     return bytes_.subspan(begin, layout_.sizes[part]);
+  }
+  void encode(std::optional<ErrorFeedback>& feedback, std::size_t part, std::span<std::byte> out) {
+    const Range range = parts_[part];
+    encoding_.encode(feedback, at(range), begin_ + static_cast<std::int64_t>(range.begin), scale_,
+                     out);
   }
 
   // The exchange, then the sum as this rank's own work, then the gather: one collective.
@@ -82,11 +118,14 @@ class OwnerFlight final : public Flight {
       if (i == 0) continue;
       for (std::size_t j = 0; j < sum.size(); ++j) sum[j] += term[j];
     }
-    codec_.encode(sum, encoded(layout_.sum(layout_.own), layout_.own));
+    encode(encoding_.summed, layout_.own, encoded(layout_.sum(layout_.own), layout_.own));
   }
 
+  Encoding& encoding_;
   const Codec& codec_;
   std::span<float> grads_;
+  std::int64_t begin_;  // of the bucket in the flat gradients
+  double scale_;
   Communicator& comm_;
   std::vector<Range> parts_;
   Layout layout_;
@@ -97,23 +136,45 @@ class OwnerFlight final : public Flight {
 
 class OwnerSum final : public Reduction {
  public:
-  explicit OwnerSum(std::unique_ptr<Codec> codec) : codec_(std::move(codec)) {}
-  std::string name() const override { return "owner-sum in " + codec_->name(); }
+  OwnerSum(std::unique_ptr<Codec> codec, Feedback feedback, std::int64_t elements) {
+    encoding_.codec = std::move(codec);
+    if (feedback == Feedback::no) return;
+    encoding_.sent.emplace("residual_sent", elements);
+    encoding_.summed.emplace("residual_summed", elements);
+  }
+  std::string name() const override { return "owner-sum in " + encoding_.codec->name(); }
+
+  void before_backward(ParameterStore&, MicroBatch micro) override {
+    if (micro.first()) encoding_.health = {};
+  }
   std::unique_ptr<Flight> start(ParameterStore& store, std::int64_t begin, std::int64_t end,
                                 const SyncRound& round) override {
     const std::span grads(store.grads().data<float>() + begin,
                           static_cast<std::size_t>(end - begin));
-    return std::make_unique<OwnerFlight>(*codec_, grads, round);
+    return std::make_unique<OwnerFlight>(encoding_, grads, begin, round);
+  }
+  Health health() const override { return encoding_.health; }
+
+  void settle(StepEnd end) override {
+    if (end == StepEnd::skipped) return;
+    for (auto* feedback : {&encoding_.sent, &encoding_.summed})
+      if (*feedback) (*feedback)->commit();
+  }
+  bool keeps_state() const override { return encoding_.sent.has_value(); }
+  void archive(Archive& archive) override {
+    for (auto* feedback : {&encoding_.sent, &encoding_.summed})
+      if (*feedback) (*feedback)->archive(archive);
   }
 
  private:
-  std::unique_ptr<Codec> codec_;
+  Encoding encoding_;
 };
 
 }  // namespace
 
-std::unique_ptr<Reduction> make_owner_sum(std::unique_ptr<Codec> codec) {
-  return std::make_unique<OwnerSum>(std::move(codec));
+std::unique_ptr<Reduction> make_owner_sum(std::unique_ptr<Codec> codec, Feedback feedback,
+                                          std::int64_t elements) {
+  return std::make_unique<OwnerSum>(std::move(codec), feedback, elements);
 }
 
 }  // namespace skep

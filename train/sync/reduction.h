@@ -43,14 +43,29 @@ class Reduction {
   virtual Health health() const { return {}; }
   /// The same summed over the ranks: throws where the step cannot go on.
   virtual void judge(const Health&) {}
+  /// The step's end: residuals move on only when the weights did.
+  virtual void settle(StepEnd) {}
+  /// State of this rank's own, such as residuals.
+  virtual bool keeps_state() const { return false; }
+  virtual void archive(Archive&) {}
 };
 
 /// fp32 partial sums travel along the topology's own algorithm: the fastest. Which sums are formed
 /// depends on the topology and the number of ranks, so results agree to rounding only.
 std::unique_ptr<Reduction> make_fast_reduction();
 
-/// Encoded parts go to their owners, who add them in rank order: see owner_sum.cpp.
-std::unique_ptr<Reduction> make_owner_sum(std::unique_ptr<Codec> codec);
+/// Whether what a codec does not send is kept for the next step.
+enum class Feedback { no, yes };
+
+/// Encoded parts go to their owners, who add them in rank order: see owner_sum.cpp. `elements`: of
+/// the flat gradients.
+std::unique_ptr<Reduction> make_owner_sum(std::unique_ptr<Codec> codec,
+                                          Feedback feedback = Feedback::no,
+                                          std::int64_t elements = 0);
+
+/// Each rank sends the largest share of its gradients to all: see sparse_sum.cpp.
+std::unique_ptr<Reduction> make_sparse_sum(double density, Feedback feedback,
+                                           std::int64_t elements);
 
 /// Sums of multiples of 1/scale, a power of two: the same bits for any topology and number of
 /// ranks; see exact_reduction.cpp.

@@ -107,5 +107,6 @@ bool has_onednn() { return false; }
 void gemm_onednn(const Matrix&, const Matrix&, const Matrix&, const GemmOptions&) {
   fail(ErrorKind::bug, "this build has no oneDNN");
 }
+std::size_t kept_products() { return 0; }
 }  // namespace skep::cpu
 #endif

@@ -19,5 +19,8 @@ bool has_onednn();
 /// fp32, and bf16 inputs with fp32 or bf16 result; c has adjacent columns. A bias
 /// only with alpha 1. Only when has_onednn().
 void gemm_onednn(const Matrix& a, const Matrix& b, const Matrix& c, const GemmOptions& options);
+/// oneDNN compiles a product for its sizes; this thread keeps at most that many of them.
+inline constexpr std::size_t most_kept_products = 1024;
+std::size_t kept_products();
 
 }  // namespace skep::cpu

@@ -1,6 +1,7 @@
 // oneDNN behind the gemm seam. Making a primitive takes 100-250 us, running a cached one a third
 // of a microsecond of overhead: so each thread keeps the primitives it has made, with their memory
-// objects, and one scratch buffer.
+// objects, and one scratch buffer. A training step needs some dozens of them; generation needs new
+// ones for every length of its cache, so when they are too many all are forgotten.
 #include <cstdlib>
 #include <oneapi/dnnl/dnnl.hpp>
 #include <unordered_map>
@@ -90,10 +91,10 @@ Primitive make(const Key& key) {
 
 class Cache {
  public:
+  std::size_t size() const { return primitives_.size(); }
+
   void run(const Key& key, const Matrix& a, const Matrix& b, const Matrix& c, const void* bias) {
-    auto [at, is_new] = primitives_.try_emplace(key);
-    if (is_new) at->second = make(key);
-    Primitive& p = at->second;
+    Primitive& p = find_or_make(key);
     if (!scratch_.defined() || scratch_.bytes() < p.scratch_bytes)
       scratch_ = empty({static_cast<std::int64_t>(p.scratch_bytes / sizeof(float)) + 1024});
     p.a.set_data_handle(a.data);
@@ -106,19 +107,23 @@ class Cache {
   }
 
  private:
+  Primitive& find_or_make(const Key& key) {
+    if (const auto at = primitives_.find(key); at != primitives_.end()) return at->second;
+    if (primitives_.size() >= most_kept_products) primitives_.clear();
+    return primitives_.emplace(key, make(key)).first->second;
+  }
+
   std::unordered_map<Key, Primitive, KeyHash> primitives_;
   dnnl::stream stream_{engine()};
   Tensor scratch_;
 };
 
-}  // namespace
-
-bool has_onednn() { return true; }
-
-namespace {
+Cache& cache_of_thread() {
+  thread_local Cache cache;
+  return cache;
+}
 
 void run_whole(const Matrix& a, const Matrix& b, const Matrix& c, const GemmOptions& options) {
-  thread_local Cache cache;
   const Key key{c.rows,
                 c.columns,
                 a.columns,
@@ -132,7 +137,7 @@ void run_whole(const Matrix& a, const Matrix& b, const Matrix& c, const GemmOpti
                 static_cast<float>(options.alpha),
                 options.write == Write::accumulate,
                 options.bias != nullptr};
-  cache.run(key, a, b, c, options.bias);
+  cache_of_thread().run(key, a, b, c, options.bias);
 }
 
 // Into how many pieces the inner dimension is cut. Two plain row-major matrices with a long inner
@@ -155,6 +160,9 @@ Matrix columns_of(Matrix m, std::int64_t begin, std::int64_t count) {
 }
 
 }  // namespace
+
+bool has_onednn() { return true; }
+std::size_t kept_products() { return cache_of_thread().size(); }
 
 void gemm_onednn(const Matrix& a, const Matrix& b, const Matrix& c, const GemmOptions& options) {
   const std::int64_t pieces = inner_pieces(a, b, c), k = a.columns;

@@ -1,0 +1,87 @@
+#include "train/build_sync.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "train/sync/every_step.h"
+#include "train/sync/local_sgd.h"
+
+namespace skep {
+namespace {
+
+std::unique_ptr<Codec> make_rest_codec(const std::string& name, std::int64_t block) {
+  return name.ends_with("int4") ? make_int4_codec(block) : make_int8_codec(block);
+}
+
+BucketedSettings bucket_settings(const CommSection& comm) {
+  BucketedSettings settings;
+  const double elements = comm.bucket_mb * (1 << 18);  // of fp32
+  settings.sizes.elements = std::max<std::int64_t>(1, std::llround(std::min(elements, 1e15)));
+  settings.sizes.first_elements = std::min(settings.sizes.first_elements, settings.sizes.elements);
+  settings.overlap = comm.overlap ? Overlap::yes : Overlap::no;
+  return settings;
+}
+
+Phase make_phase(const Config& config, int ranks, const std::vector<int>& hosts,
+                 const std::shared_ptr<Reduction>& reduction) {
+  Phase phase;
+  phase.topology =
+      make_topology(config.comm.topology, {static_cast<int>(config.comm.cluster_size), hosts});
+  const bool everybody = phase.topology->reach(ranks) == Reach::global;
+  if (config.sync.rule == "local_sgd")
+    phase.sync = make_local_sgd(config.sync.period);
+  else if (everybody)
+    phase.sync = make_every_step(reduction, bucket_settings(config.comm));
+  else
+    phase.sync = make_local_sgd(1);
+  phase.name = fmt::format("{}, {}", phase.topology->name(), phase.sync->name());
+  const std::string note = phase.topology->note(ranks);
+  if (!note.empty()) phase.name += fmt::format(" ({})", note);
+  return phase;
+}
+
+/// The first step that is not in the phase.
+std::int64_t end_of(const PhaseEntry& entry, double steps_per_epoch) {
+  if (entry.until_step > 0) return entry.until_step;
+  if (entry.until_epoch > 0)
+    return std::max<std::int64_t>(1, std::llround(std::ceil(entry.until_epoch * steps_per_epoch)));
+  return std::numeric_limits<std::int64_t>::max();
+}
+
+}  // namespace
+
+std::shared_ptr<Reduction> make_reduction(const Config& config, std::int64_t elements) {
+  const CompressSection& c = config.compress;
+  const Feedback feedback = c.error_feedback ? Feedback::yes : Feedback::no;
+  if (config.comm.reduction == "exact") return make_exact_reduction(config.comm.exact_scale);
+  if (c.codec == "topk") return make_sparse_sum(c.density, feedback, elements);
+  if (c.codec == "bf16") return make_owner_sum(make_bf16_codec(), feedback, elements);
+  if (c.codec == "int8" || c.codec == "int4")
+    return make_owner_sum(make_rest_codec(c.codec, c.block), feedback, elements);
+  if (c.codec != "none")
+    return make_owner_sum(make_topk_codec(c.density, make_rest_codec(c.codec, c.block)), feedback,
+                          elements);
+  if (config.comm.wire == "bf16") return make_owner_sum(make_bf16_codec());
+  if (config.comm.reduction == "rank_order") return make_owner_sum(make_fp32_codec());
+  return make_fast_reduction();
+}
+
+std::unique_ptr<PhaseSchedule> make_phases(const Config& config, int ranks,
+                                           const std::vector<int>& hosts,
+                                           const std::shared_ptr<Reduction>& reduction,
+                                           double steps_per_epoch) {
+  std::vector<Phase> phases;
+  for (const PhaseEntry& entry : config.phases) {
+    phases.push_back(make_phase(during_phase(config, entry), ranks, hosts, reduction));
+    phases.back().until_step = end_of(entry, steps_per_epoch);
+  }
+  // What no [[phase]] covers is as the other keys say.
+  if (phases.empty() || phases.back().until_step < std::numeric_limits<std::int64_t>::max())
+    phases.push_back(make_phase(config, ranks, hosts, reduction));
+  return std::make_unique<PhaseSchedule>(std::move(phases));
+}
+
+}  // namespace skep
