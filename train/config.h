@@ -149,7 +149,7 @@ struct Config {
 Config during_phase(const Config& config, const PhaseEntry& phase);
 
 /// What the command line asks for.
-enum class Action { train, doctor, help, print_config, version };
+enum class Action { train, doctor, help, print_config, print_completion, version };
 
 /// Whether training also tells what it costs (--explain).
 enum class Explain { no, yes };

@@ -12,6 +12,9 @@ int main(int argc, char** argv) {
       {"peers", "the same steps beside PyTorch, in turn", skep::bench_peers},
   };
   return skep::run_tool("bench", argc, argv, [&](const skep::Arguments& arguments) {
-    skep::run_command("bench", "Measures speed: medians, on a quiet machine.", commands, arguments);
+    skep::run_command(
+        "bench",
+        "Measures how fast whole training steps are: medians, to be run on a quiet machine.",
+        commands, arguments);
   });
 }
