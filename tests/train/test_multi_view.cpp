@@ -121,7 +121,7 @@ TEST_CASE("the first step of a run goes along the tilted objective's gradient") 
   const ScratchFolder scratch;
   // Plain SGD moves the weights by -lr g. Only along its own gradient the objective f falls by
   // lr |g|², that is by |move|² / lr; f comes from evaluations of both ranks' batches.
-  const double t = 60, lr = 1e-4;
+  const double t = 30, lr = 2e-4;
   Config config = adaptive(scratch.path, t);
   config.run.steps = 1;
   config.optim.kind = "sgd";
@@ -155,7 +155,7 @@ TEST_CASE("the first step of a run goes along the tilted objective's gradient") 
   };
   CHECK(fall_over_expected() == Approx(1).margin(0.02));
   config.loss.view_weighting = "uniform";
-  CHECK(fall_over_expected() != Approx(1).margin(0.04));
+  CHECK(fall_over_expected() != Approx(1).margin(0.03));
 }
 
 TEST_CASE("with several micro-batches weights come from past steps, and resume as they were") {
