@@ -12,7 +12,6 @@
 #include "train/checkpoint/checkpointer.h"
 #include "train/clip.h"
 #include "train/evaluate.h"
-#include "train/gather.h"
 #include "train/hash.h"
 #include "train/health/diagnosis.h"
 #include "train/observe/narrator.h"
@@ -52,6 +51,7 @@ RunEnd Trainer::run() {
     const double started = seconds_now(), waited = parts_.comm.traffic().total().wait_seconds;
     Phase& phase = parts_.phases->at(progress_.step);  // which wires, which rule
     enter(phase);
+    parts_.comm.set_phase("step");
     const SyncRound round{parts_.comm, *phase.topology, limits_.seed, progress_.step,
                           parts_.scaler->scale()};
     const double lr = parts_.schedule->at(progress_.step);
@@ -153,23 +153,12 @@ Trainer::Outcome Trainer::update(const StepTotals& summed, double lr) {
   return {clip.norm, true};
 }
 
-// Ranks with the same sums come here together; ranks that are apart look, and speak, for
-// themselves.
 void Trainer::tell_where_numbers_were_lost() {
-  parts_.comm.doing("looking for what is not finite");
-  const int rank = parts_.comm.rank();
-  const std::string mine =
-      diagnose(parts_, {progress_.step + 1, progress_.position, limits_.seed, limits_.run_folder});
-  std::vector<std::string> findings(static_cast<std::size_t>(parts_.comm.size()));
-  if (apart())
-    findings[static_cast<std::size_t>(rank)] = mine;
-  else
-    findings = gather_texts(parts_.comm, mine);
-  const std::string all =
-      fmt::format("step {}: {}", progress_.step + 1, describe_diagnoses(findings));
-  if (skipped_in_a_row_ == 0) lost_numbers_ = all;
-  say(all);
-  if (apart() && rank != 0) tell(rank, all);  // its log is not on the terminal
+  const std::string line =
+      diagnose(parts_, {progress_.step + 1, progress_.position, limits_.seed, limits_.run_folder},
+               phase_->sync->replicas());
+  if (skipped_in_a_row_ == 0) lost_numbers_ = line;
+  say(line);
 }
 
 void Trainer::report(const StepTotals& totals, const Outcome& outcome, double lr,
@@ -220,6 +209,7 @@ void Trainer::between_steps() {
 void Trainer::validate() {
   if (!parts_.validation) return;
   parts_.comm.doing("validation");
+  parts_.comm.set_phase("validation");
   const StepTotals totals =
       evaluate(*parts_.model, *parts_.objective, *parts_.validation, parts_.comm);
   const double loss = totals.loss_sum / totals.tokens;
@@ -277,6 +267,7 @@ void Trainer::write_together(const std::function<void()>& part) {
     code = error.exit_code();
     message = error.what();
   }
+  parts_.comm.set_phase("checkpoint");
   const auto worst = parts_.comm.all_reduce(static_cast<std::int64_t>(code), Combine::max);
   if (worst != 0) throw Error(static_cast<ErrorKind>(worst), message);
 }
@@ -324,6 +315,7 @@ void Trainer::compare_replicas() {
 
 void Trainer::check_replicas() {
   parts_.comm.doing("comparing parameters");
+  parts_.comm.set_phase("comparison");
   const Tensor& values = parts_.parameters->values();
   const auto bytes = std::span(static_cast<const std::byte*>(values.raw()), values.bytes());
   const std::vector<int> different = parts_.comm.all_equal(hash_bytes(bytes));

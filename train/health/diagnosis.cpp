@@ -6,6 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/core/files.h"
+#include "mpi_comm/leave.h"
+#include "train/gather.h"
 #include "train/health/first_non_finite.h"
 
 namespace skep {
@@ -41,9 +43,8 @@ std::string keep_batch(const FailedStep& step, int rank, std::int64_t micro_batc
   }
 }
 
-}  // namespace
-
-std::string diagnose(Parts& parts, const FailedStep& step) {
+// Of this rank's share; empty when nothing is found.
+std::string search(Parts& parts, const FailedStep& step) {
   const Suspect suspect{*parts.model, *parts.objective, *parts.parameters, parts.scaler->scale()};
   parts.parameters->clear_gradients();
   for (std::int64_t i = 0; i < parts.loader->split().accumulation; ++i) {
@@ -54,7 +55,8 @@ std::string diagnose(Parts& parts, const FailedStep& step) {
   return "";
 }
 
-std::string describe_diagnoses(const std::vector<std::string>& by_rank) {
+// Ranks that found the same share a clause.
+std::string describe(const std::vector<std::string>& by_rank) {
   std::map<std::string, std::vector<std::size_t>> ranks_of;
   for (std::size_t rank = 0; rank < by_rank.size(); ++rank)
     if (!by_rank[rank].empty()) ranks_of[by_rank[rank]].push_back(rank);
@@ -66,6 +68,23 @@ std::string describe_diagnoses(const std::vector<std::string>& by_rank) {
     return by_rank.size() > 1 ? "computed again, every rank's own share is finite: their sum is not"
                               : "computed again, the step is finite";
   return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+}  // namespace
+
+std::string diagnose(Parts& parts, const FailedStep& step, Replicas replicas) {
+  parts.comm.doing("looking for what is not finite");
+  const std::string mine = search(parts, step);
+  const auto rank = static_cast<std::size_t>(parts.comm.rank());
+  std::vector<std::string> findings(static_cast<std::size_t>(parts.comm.size()));
+  if (replicas == Replicas::apart)
+    findings[rank] = mine;
+  else
+    findings = gather_texts(parts.comm, mine);
+  const std::string line = fmt::format("step {}: {}", step.number, describe(findings));
+  // Only the log of rank 0 is also on the terminal.
+  if (replicas == Replicas::apart && rank != 0) tell(parts.comm.rank(), line);
+  return line;
 }
 
 }  // namespace skep

@@ -15,13 +15,11 @@ struct FailedStep {
   std::string folder;         ///< where the batch goes; empty: nowhere
 };
 
-/// Runs this rank's share of the step again, micro-batch by micro-batch, up to the first output or
-/// gradient that is not finite, and writes that micro-batch into
-/// FOLDER/bad_batch.rank-R.step-N.json. Returns what it found, empty if nothing. The weights must
-/// be as they were; the gradients are lost. Not collective.
-std::string diagnose(Parts& parts, const FailedStep& step);
-
-/// One line from the findings of all ranks; ranks that found the same share it.
-std::string describe_diagnoses(const std::vector<std::string>& by_rank);
+/// Runs each rank's share of the step again, micro-batch by micro-batch, up to the first output or
+/// gradient that is not finite; a rank that finds one writes the micro-batch into
+/// FOLDER/bad_batch.rank-R.step-N.json. Returns a line for people. The weights must be as they
+/// were; the gradients are lost. Collective, unless ranks are apart: then each looks, and speaks,
+/// for itself.
+std::string diagnose(Parts& parts, const FailedStep& step, Replicas replicas);
 
 }  // namespace skep
