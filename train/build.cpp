@@ -168,6 +168,7 @@ Parts build_parts(const Config& config, Communicator& comm, const std::vector<in
     parts.views = std::make_unique<ViewWeights>(view_settings(config.loss, split));
   parts.optimizer = make_optimizer(config.optim, parts.parameters->values());
   parts.scaler = std::make_unique<LossScaler>(scaler_settings(config, split));
+  if (config.model.recompute) parts.activations = Pass::Activations::recompute;
   add_data(parts, config, std::move(corpus), split);
   const double steps_per_epoch = static_cast<double>(parts.loader->order().windows) /
                                  static_cast<double>(config.batch.global_batch);
@@ -188,6 +189,7 @@ Limits build_limits(const Config& config) {
   limits.checkpoint_every = config.checkpoint.every;
   limits.checkpoint_keep = config.checkpoint.keep;
   limits.checkpoint_folder = checkpoint_directory(config);
+  limits.run_folder = run_directory(config);
   limits.stop_signal = stop_signal;
   limits.unused_parameters = config.ddp.find_unused_parameters ? UnusedParameters::When::watch
                                                                : UnusedParameters::When::refuse;

@@ -39,6 +39,7 @@ struct ModelSection {
   double dropout = 0;
   bool bias = true;
   bool tied = true;
+  bool recompute = false;
 };
 
 struct DataSection {

@@ -163,6 +163,9 @@ void add_model(std::vector<ConfigKey>& keys) {
             "share of activations zeroed while training");
   model.add("bias", &ModelSection::bias, any(), "biases in linear layers and layer norms");
   model.add("tied", &ModelSection::tied, any(), "one matrix for embedding and output layer");
+  model.add("recompute", &ModelSection::recompute, any(),
+            "compute each block again in backward instead of keeping its activations: less memory, "
+            "a third more time");
 }
 
 void add_data(std::vector<ConfigKey>& keys) {

@@ -13,6 +13,7 @@
 #include "train/clip.h"
 #include "train/evaluate.h"
 #include "train/hash.h"
+#include "train/health/diagnosis.h"
 #include "train/observe/narrator.h"
 #include "train/observe/resources.h"
 #include "train/sync/average.h"
@@ -97,8 +98,8 @@ StepTotals Trainer::fill_gradients(const SyncRound& round) {
   for (std::int64_t i = 0; i < parts_.loader->split().accumulation; ++i) {
     parts_.comm.doing("loading data");
     const Batch batch = parts_.loader->micro_batch(progress_.position, i);
-    Pass pass{Pass::Mode::train, derive_key(limits_.seed, "dropout")};
-    pass.first_sample = static_cast<std::uint64_t>(batch.samples.front());
+    Pass pass = training_pass(batch, limits_.seed);
+    pass.activations = parts_.activations;
     Tape tape;  // records every op below
     const Tensor loss = parts_.objective->loss(*parts_.model, batch, pass);
     const ViewLoss view{loss.item(), static_cast<double>(batch.valid_targets)};
@@ -140,9 +141,12 @@ Trainer::Outcome Trainer::update(const StepTotals& summed, double lr) {
   const Clip clip =
       clip_by_norm(store.grads(), summed.tokens * parts_.scaler->scale(), limits_.max_norm);
   const double scale = parts_.scaler->scale();
-  parts_.scaler->look(clip.finite);
-  if (!clip.finite) {
-    say(fmt::format("step {}: the gradient is not finite; no update{}", progress_.step + 1,
+  const bool finite = clip.finite && std::isfinite(summed.loss_sum);
+  if (!finite && !parts_.scaler->can_lower()) tell_where_numbers_were_lost();
+  parts_.scaler->look(finite);
+  if (!finite) {
+    say(fmt::format("step {}: the {} is not finite; no update{}", progress_.step + 1,
+                    clip.finite ? "loss" : "gradient",
                     parts_.scaler->handles_overflow()
                         ? fmt::format(", loss scale {:g} after {:g}", parts_.scaler->scale(), scale)
                         : ""));
@@ -151,6 +155,14 @@ Trainer::Outcome Trainer::update(const StepTotals& summed, double lr) {
   parts_.optimizer->update(store.values(), store.grads(), store.decay_ranges(), lr, clip.factor);
   store.commit();
   return {clip.norm, true, true};
+}
+
+void Trainer::tell_where_numbers_were_lost() {
+  const std::string line =
+      diagnose(parts_, {progress_.step + 1, progress_.position, limits_.seed, limits_.run_folder},
+               phase_->sync->replicas());
+  if (skipped_in_a_row_ == 0) lost_numbers_ = line;
+  say(line);
 }
 
 void Trainer::report(const StepTotals& totals, const Outcome& outcome, double lr,
@@ -186,8 +198,8 @@ void Trainer::stop_if_hopeless(const Outcome& outcome, const StepTotals& totals)
   skipped_in_a_row_ = outcome.updated || harmless ? 0 : skipped_in_a_row_ + 1;
   if (skipped_in_a_row_ >= most_skips_in_a_row)
     fail(ErrorKind::non_finite,
-         "the gradient was not finite in {} steps in a row, the last of them step {}: {}",
-         skipped_in_a_row_, progress_.step, advice());
+         "the gradient was not finite in {} steps in a row ({}), the last of them step {}: {}",
+         skipped_in_a_row_, lost_numbers_, progress_.step, advice());
 }
 
 // What the end of the run does anyway is not done twice.

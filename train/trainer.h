@@ -42,6 +42,7 @@ struct Parts {
   std::unique_ptr<Optimizer> optimizer;
   std::unique_ptr<LrSchedule> schedule;
   std::unique_ptr<LossScaler> scaler;
+  Pass::Activations activations = Pass::Activations::keep;  ///< in training
   std::vector<std::unique_ptr<Observer>> observers;
 };
 
@@ -54,6 +55,7 @@ struct Limits {
   std::int64_t checkpoint_every = 0;  ///< 0: only at the end
   std::int64_t checkpoint_keep = 3;
   std::string checkpoint_folder;
+  std::string run_folder;  ///< where batches that cannot be learned from are kept; empty: nowhere
   UnusedParameters::When unused_parameters = UnusedParameters::When::refuse;
   std::function<int()> stop_signal = [] { return 0; };  ///< asked after every step; 0: go on
 };
@@ -108,6 +110,7 @@ class Trainer {
   void compare_replicas();
   void check_replicas();
   void stop_if_hopeless(const Outcome& outcome, const StepTotals& totals);
+  void tell_where_numbers_were_lost();
   void say(const std::string& text);
 
   Parts& parts_;
@@ -116,6 +119,7 @@ class Trainer {
   UnusedParameters unused_;
   Progress progress_;
   std::int64_t skipped_in_a_row_ = 0;
+  std::string lost_numbers_;      // how the steps skipped in a row began
   std::int64_t saved_step_ = -1;  // of the checkpoint last written or read
 };
 
