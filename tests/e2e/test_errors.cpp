@@ -177,7 +177,7 @@ TEST_CASE("mistakes: checkpoints to resume", "[mistakes]") {
       {"of another optimizer", "", resume + "--optim.kind sgd", 3, "another optim.kind"},
       {"of another seed", "", resume + "--run.seed 3", 3, "its run.seed was 1337, now it is 3"},
       {"of other data", "cat text.txt text.txt >twice.txt", resume + "--data.train twice.txt", 3,
-       "number of training windows"},
+       "number of samples in an epoch"},
       {"auto, but another model", "", train + "--run.resume auto --model.heads 1", 3,
        "model has 2 heads, the configured one 1 heads"},
   });
