@@ -28,8 +28,10 @@ TEST_CASE("mistakes: data files", "[mistakes]") {
   check_mistakes({
       {"missing", "", train + "--data.train none", 3, "there is no file none"},
       {"validation missing", "", train + "--data.val none", 3, "data.val: there is no file none"},
-      {"a directory", "mkdir folder", train + "--data.train folder", 3,
-       "folder: it is a directory; name a file"},
+      {"an empty folder", "mkdir folder", train + "--data.train folder", 3,
+       "the folder folder holds no files"},
+      {"files of two kinds", "mkdir mixed; cp text.txt tokens.bin mixed",
+       train + "--data.train mixed", 3, "name files of one kind"},
       {"empty", ": >empty", train + "--data.train empty", 3, "empty: the file is empty"},
       {"too short", "printf abcdefghi >short", train + "--data.train short", 3,
        "short is too short: a window of model.context 16 needs 17 tokens, found 8 beside the 1"},
