@@ -30,7 +30,7 @@ TEST_CASE("mistakes: data files", "[mistakes]") {
       {"validation missing", "", train + "--data.val none", 3, "data.val: there is no file none"},
       {"an empty folder", "mkdir folder", train + "--data.train folder", 3,
        "the folder folder holds no files"},
-      {"files of two kinds", "mkdir mixed; cp text.txt tokens.bin mixed",
+      {"files of two kinds", tokens + "mkdir mixed; cp text.txt tokens.bin mixed",
        train + "--data.train mixed", 3, "name files of one kind"},
       {"empty", ": >empty", train + "--data.train empty", 3, "empty: the file is empty"},
       {"too short", "printf abcdefghi >short", train + "--data.train short", 3,
