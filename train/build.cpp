@@ -84,7 +84,14 @@ void add_data(Parts& parts, const Config& config, Corpus&& corpus, const BatchSp
   parts.tokenizer = corpus.tokenizer;
   parts.train_data = std::make_unique<Dataset>(std::move(corpus.train));
   parts.validation_data = std::make_unique<Dataset>(std::move(corpus.validation));
-  parts.loader = std::make_unique<Loader>(*parts.train_data, config.run.seed, split, rank);
+  parts.loader = std::make_unique<Loader>(
+      *parts.train_data, config.run.seed, split, rank,
+      config.data.drop_last ? LastBatch::dropped : LastBatch::shared_by_epochs);
+  parts.batches = std::make_unique<Prefetcher>(
+      [&loader = *parts.loader](std::int64_t position, std::int64_t index, Batch& batch) {
+        loader.fill(position, index, batch);
+      },
+      split, Prefetcher::Settings{config.data.workers, config.data.prefetch});
   const std::int64_t windows = evaluation_windows(*parts.validation_data, config.run.eval_batches,
                                                   config.batch.global_batch);
   if (windows > 0)
@@ -170,7 +177,7 @@ Parts build_parts(const Config& config, Communicator& comm, const std::vector<in
   parts.scaler = std::make_unique<LossScaler>(scaler_settings(config, split));
   if (config.model.recompute) parts.activations = Pass::Activations::recompute;
   add_data(parts, config, std::move(corpus), split);
-  const double steps_per_epoch = static_cast<double>(parts.loader->order().windows) /
+  const double steps_per_epoch = static_cast<double>(parts.loader->order().epoch_samples()) /
                                  static_cast<double>(config.batch.global_batch);
   parts.schedule = make_schedule(config, steps_per_epoch);
   parts.reduction = make_reduction(config, parts.parameters->size());

@@ -171,14 +171,22 @@ void add_model(std::vector<ConfigKey>& keys) {
 void add_data(std::vector<ConfigKey>& keys) {
   Section data(keys, "data", &Config::data);
   data.add("train", &DataSection::train, any(),
-           "training data: a text file, or a .bin token file (nanoGPT or llm.c)");
+           "training data: a text file, or a .bin token file (nanoGPT or llm.c); several of one "
+           "kind, read as one: a folder, a pattern such as shards/*.bin, or names between commas");
   data.add("val", &DataSection::val, any(),
-           "validation data, of the same kinds; empty: the end of the training file");
+           "validation data, named likewise; empty: the end of the training data");
   data.add("val_fraction", &DataSection::val_fraction, fraction_below_one(),
-           "share of the training file kept for validation when data.val is empty");
+           "share of the training data kept for validation when data.val is empty");
   data.add("tokenizer", &DataSection::tokenizer, not_empty({"byte", "char"}),
            "of texts: byte, char, or the PATH of a tokenizer.json or of its folder; a file of "
            "tokens takes a PATH, or none");
+  data.add("drop_last", &DataSection::drop_last, any(),
+           "true: an epoch's last samples, too few for a global batch, are left out; false: they "
+           "share a batch with the next epoch's first");
+  data.add("workers", &DataSection::workers, from_to(0, 64),
+           "threads per rank that make batches ahead of time; 0: none");
+  data.add("prefetch", &DataSection::prefetch, from_to(1, 1024),
+           "micro-batches that data.workers keep ready ahead");
 }
 
 void add_batch(std::vector<ConfigKey>& keys) {

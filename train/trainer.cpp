@@ -37,7 +37,7 @@ Trainer::Trainer(Parts& parts, const Limits& limits)
       phase_(&parts.phases->at(0)),
       unused_(limits.unused_parameters) {
   progress_.seed = static_cast<std::int64_t>(limits.seed);
-  progress_.windows = parts.loader->order().windows;
+  progress_.epoch_samples = parts.loader->order().epoch_samples();
   progress_.data_hash = static_cast<std::int64_t>(parts.train_data->hash());
   progress_.tokenizer_hash =
       parts.tokenizer ? static_cast<std::int64_t>(parts.tokenizer->hash()) : 0;
@@ -48,7 +48,8 @@ RunEnd Trainer::run() {
   if (progress_.step == 0 || !apart()) check_replicas();
   const Background messages([this] { phase_->sync->progress(); });
   while (progress_.step < limits_.steps) {
-    const double started = seconds_now(), waited = parts_.comm.traffic().total().wait_seconds;
+    const double started = seconds_now();
+    const Waits before = waited();
     Phase& phase = parts_.phases->at(progress_.step);  // which wires, which rule
     enter(phase);
     parts_.comm.set_phase("step");
@@ -75,8 +76,10 @@ RunEnd Trainer::run() {
     ++progress_.step;
     progress_.position += parts_.loader->split().global_batch();
     progress_.tokens += static_cast<std::int64_t>(totals.tokens);
+    const Waits after = waited();
     report(totals, outcome, lr, seconds_now() - started,
-           parts_.comm.traffic().total().wait_seconds - waited);
+           {after.messages_seconds - before.messages_seconds,
+            after.data_seconds - before.data_seconds});
     stop_if_hopeless(outcome, totals);
     if (totals.stop_requests > 0 && progress_.step < limits_.steps) return stop();
     between_steps();
@@ -84,6 +87,10 @@ RunEnd Trainer::run() {
   validate();
   if (saved_step_ != progress_.step) save();
   return RunEnd::finished;
+}
+
+Trainer::Waits Trainer::waited() const {
+  return {parts_.comm.traffic().total().wait_seconds, parts_.batches->waited_seconds()};
 }
 
 RunEnd Trainer::stop() {
@@ -97,7 +104,7 @@ StepTotals Trainer::fill_gradients(const SyncRound& round) {
   phase_->sync->begin_step(*parts_.parameters);
   for (std::int64_t i = 0; i < parts_.loader->split().accumulation; ++i) {
     parts_.comm.doing("loading data");
-    const Batch batch = parts_.loader->micro_batch(progress_.position, i);
+    const Batch& batch = parts_.batches->micro_batch(progress_.position, i);
     Pass pass = training_pass(batch, limits_.seed);
     pass.activations = parts_.activations;
     Tape tape;  // records every op below
@@ -166,10 +173,10 @@ void Trainer::tell_where_numbers_were_lost() {
 }
 
 void Trainer::report(const StepTotals& totals, const Outcome& outcome, double lr,
-                     double step_seconds, double wait_seconds) {
+                     double step_seconds, const Waits& waits) {
   StepReport r;
   r.step = progress_.step;
-  r.epoch = static_cast<double>(progress_.position) / static_cast<double>(progress_.windows);
+  r.epoch = static_cast<double>(progress_.position) / static_cast<double>(progress_.epoch_samples);
   r.loss = totals.tokens > 0 ? totals.loss_sum / totals.tokens
                              : std::numeric_limits<double>::quiet_NaN();
   r.lr = lr;
@@ -178,8 +185,9 @@ void Trainer::report(const StepTotals& totals, const Outcome& outcome, double lr
   r.updates = parts_.optimizer->updates();
   r.tokens_per_second = totals.tokens / step_seconds;
   r.step_seconds = step_seconds;
-  r.compute_seconds = step_seconds - wait_seconds;
-  r.comm_wait_seconds = wait_seconds;
+  r.compute_seconds = step_seconds - waits.messages_seconds - waits.data_seconds;
+  r.comm_wait_seconds = waits.messages_seconds;
+  r.loader_wait_seconds = waits.data_seconds;
   r.bytes_sent = parts_.comm.traffic().total().bytes_sent;
   r.topology = phase_->topology->name();
   r.sync = phase_->sync->name();
@@ -307,7 +315,7 @@ void Trainer::resume(const std::string& checkpoint) {
            what, saved, now);
   };
   must_match("run.seed", progress_.seed, configured.seed);
-  must_match("number of training windows", progress_.windows, configured.windows);
+  must_match("number of samples in an epoch", progress_.epoch_samples, configured.epoch_samples);
   must_match("tokenizer hash", progress_.tokenizer_hash, configured.tokenizer_hash);
   must_match("hash of the training data", progress_.data_hash, configured.data_hash);
 }
@@ -340,7 +348,7 @@ void Progress::archive(Archive& archive) {
   archive.field("position", position);
   archive.field("tokens", tokens);
   archive.field("seed", seed);
-  archive.field("windows", windows);
+  archive.field("epoch_samples", epoch_samples);
   archive.field("tokenizer_hash", tokenizer_hash);
   archive.field("data_hash", data_hash);
 }

@@ -12,6 +12,7 @@
 #include "mpi_comm/communicator.h"
 #include "train/checkpoint/checkpointer.h"
 #include "train/data/loader.h"
+#include "train/data/prefetcher.h"
 #include "train/data/tokenizer.h"
 #include "train/loss/multi_view.h"
 #include "train/loss/objective.h"
@@ -32,6 +33,7 @@ struct Parts {
   std::shared_ptr<const Tokenizer> tokenizer;  ///< or null
   std::unique_ptr<Dataset> train_data, validation_data;
   std::unique_ptr<Loader> loader;
+  std::unique_ptr<Prefetcher> batches;           ///< the loader's
   std::unique_ptr<EvaluationLoader> validation;  ///< null when there is no validation set
   std::unique_ptr<LanguageModel> model;
   std::unique_ptr<ParameterStore> parameters;
@@ -69,7 +71,7 @@ struct Progress {
   std::int64_t position = 0;  ///< global index of the next sample
   std::int64_t tokens = 0;    ///< targets trained on, all ranks
   std::int64_t seed = 0;
-  std::int64_t windows = 0;  ///< in an epoch: the order of samples depends on it
+  std::int64_t epoch_samples = 0;  ///< the order of samples depends on it
   std::int64_t tokenizer_hash = 0, data_hash = 0;
 
   void archive(Archive& archive);
@@ -93,12 +95,16 @@ class Trainer {
     bool updated = false;
     bool due = false;
   };
+  struct Waits {
+    double messages_seconds = 0, data_seconds = 0;
+  };
+  Waits waited() const;  // since the start
   RunEnd stop();
   void enter(Phase& phase);
   StepTotals fill_gradients(const SyncRound& round);
   Outcome update(const StepTotals& summed, double lr);
   void report(const StepTotals& totals, const Outcome& outcome, double lr, double step_seconds,
-              double wait_seconds);
+              const Waits& waits);
   void between_steps();
   void validate();
   void save();

@@ -37,9 +37,9 @@ TEST_CASE("train: the same losses at 1, 2, 3 and 4 ranks, and files as documente
       INFO("row " << i << " at " << n + 1 << " ranks: " << one << " " << many);
       CHECK(std::abs(many - one) <= 2e-5 * one);
     }
-  for (const char* key :
-       {"step", "epoch", "loss", "lr", "grad_norm", "tokens", "updates", "tokens_per_s", "step_s",
-        "compute_s", "comm_wait_s", "bytes_sent", "topology", "sync", "skipped", "rss_bytes"}) {
+  for (const char* key : {"step", "epoch", "loss", "lr", "grad_norm", "tokens", "updates",
+                          "tokens_per_s", "step_s", "compute_s", "comm_wait_s", "loader_wait_s",
+                          "bytes_sent", "topology", "sync", "skipped", "rss_bytes"}) {
     INFO(key);
     CHECK(runs[1][0].contains(key));
   }

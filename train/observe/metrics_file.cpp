@@ -51,6 +51,7 @@ class MetricsFile final : public Observer {
     json["step_s"] = r.step_seconds;
     json["compute_s"] = r.compute_seconds;
     json["comm_wait_s"] = r.comm_wait_seconds;
+    json["loader_wait_s"] = r.loader_wait_seconds;
     json["bytes_sent"] = r.bytes_sent;
     json["topology"] = r.topology;
     json["sync"] = r.sync;

@@ -18,6 +18,7 @@ struct StepReport {
   double step_seconds = 0;
   double compute_seconds = 0;
   double comm_wait_seconds = 0;
+  double loader_wait_seconds = 0;  ///< until the batches were there
   std::uint64_t bytes_sent = 0;  ///< by this rank since the start
   std::string topology;
   std::string sync;
