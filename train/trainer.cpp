@@ -14,7 +14,6 @@
 #include "train/evaluate.h"
 #include "train/hash.h"
 #include "train/observe/narrator.h"
-#include "train/observe/resources.h"
 #include "train/sync/average.h"
 
 namespace skep {
@@ -80,12 +79,14 @@ RunEnd Trainer::run() {
   }
   validate();
   if (saved_step_ != progress_.step) save();
+  warn_of_repeats();
   return RunEnd::finished;
 }
 
 RunEnd Trainer::stop() {
   say(fmt::format("step {}: asked to stop", progress_.step));
   save();
+  warn_of_repeats();
   return RunEnd::stopped;
 }
 
@@ -126,8 +127,7 @@ void Trainer::enter(Phase& phase) {
 
 Trainer::Outcome Trainer::update(const StepTotals& summed, double lr) {
   if (summed.tokens == 0) {
-    say(fmt::format("step {}: every target of the batch is ignored; no update",
-                    progress_.step + 1));
+    warn(progress_.step + 1, "every target of the batch is ignored; no update");
     return {};
   }
   ParameterStore& store = *parts_.parameters;
@@ -137,10 +137,11 @@ Trainer::Outcome Trainer::update(const StepTotals& summed, double lr) {
   const double scale = parts_.scaler->scale();
   parts_.scaler->look(clip.finite);
   if (!clip.finite) {
-    say(fmt::format("step {}: the gradient is not finite; no update{}", progress_.step + 1,
-                    parts_.scaler->handles_overflow()
-                        ? fmt::format(", loss scale {:g} after {:g}", parts_.scaler->scale(), scale)
-                        : ""));
+    if (parts_.scaler->handles_overflow())
+      say(fmt::format("step {}: the gradient is not finite; no update, loss scale {:g} after {:g}",
+                      progress_.step + 1, parts_.scaler->scale(), scale));
+    else
+      warn(progress_.step + 1, "the gradient is not finite; no update");
     return {clip.norm, false};
   }
   parts_.optimizer->update(store.values(), store.grads(), store.decay_ranges(), lr, clip.factor);
@@ -168,8 +169,8 @@ void Trainer::report(const StepTotals& totals, const Outcome& outcome, double lr
   r.sync = phase_->sync->name();
   r.scale = parts_.scaler->scale();
   r.skipped = !outcome.updated;
-  r.rss_bytes = resident_bytes();
   parts_.comm.doing("reporting the step");
+  for (const std::string& text : parts_.monitor->look(r)) warn(r.step, text);
   for (auto& observer : parts_.observers) observer->on_step(r);
 }
 
@@ -310,6 +311,17 @@ void Trainer::check_replicas() {
 
 void Trainer::say(const std::string& text) {
   for (auto& observer : parts_.observers) observer->on_message(text);
+}
+
+void Trainer::warn(std::int64_t step, const std::string& text) {
+  const std::string line = repeats_.add(step, text);
+  if (line.empty()) return;
+  for (auto& observer : parts_.observers) observer->on_warning(line);
+}
+
+void Trainer::warn_of_repeats() {
+  for (const std::string& line : repeats_.untold())
+    for (auto& observer : parts_.observers) observer->on_warning(line);
 }
 
 void Progress::archive(Archive& archive) {

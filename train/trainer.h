@@ -14,7 +14,9 @@
 #include "train/data/loader.h"
 #include "train/data/tokenizer.h"
 #include "train/loss/objective.h"
+#include "train/observe/monitor.h"
 #include "train/observe/observer.h"
+#include "train/observe/repeats.h"
 #include "train/precision/loss_scaler.h"
 #include "train/schedule/lr_schedule.h"
 #include "train/schedule/phase_schedule.h"
@@ -40,6 +42,7 @@ struct Parts {
   std::unique_ptr<Optimizer> optimizer;
   std::unique_ptr<LrSchedule> schedule;
   std::unique_ptr<LossScaler> scaler;
+  std::unique_ptr<Monitor> monitor;
   std::vector<std::unique_ptr<Observer>> observers;
 };
 
@@ -106,12 +109,15 @@ class Trainer {
   void check_replicas();
   void stop_if_hopeless(const Outcome& outcome, const StepTotals& totals);
   void say(const std::string& text);
+  void warn(std::int64_t step, const std::string& text);
+  void warn_of_repeats();
 
   Parts& parts_;
   Limits limits_;
   Phase* phase_;  // of the last step
   UnusedParameters unused_;
   Progress progress_;
+  Repeats repeats_;
   std::int64_t skipped_in_a_row_ = 0;
   std::int64_t saved_step_ = -1;  // of the checkpoint last written or read
 };

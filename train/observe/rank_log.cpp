@@ -21,18 +21,30 @@ class RankLog final : public Observer {
       fail(ErrorKind::storage, "{}: cannot be opened for writing: {}", path,
            describe_write_error(errno));
   }
+  void on_step(const StepReport& r) override {
+    if (r.over_ranks.empty()) return;
+    write("INFO",
+          fmt::format("step {}: loss {:.4f}, {:.3g} s of which {:.3g} s waiting, {:.0f} MB of "
+                      "memory ({:.0f} MB at most), {:.1f} s of CPU time so far",
+                      r.step, r.loss, r.step_seconds, r.comm_wait_seconds,
+                      static_cast<double>(r.rss_bytes) / 1e6,
+                      static_cast<double>(r.peak_rss_bytes) / 1e6, r.cpu_seconds));
+  }
   void on_validation(std::int64_t step, double loss) override {
     on_message(fmt::format("step {}: validation loss {:.6f}", step, loss));
   }
-  void on_message(const std::string& text) override {
-    fmt::print(file_.get(), "{:%Y-%m-%dT%H:%M:%SZ} {}\n", fmt::gmtime(std::time(nullptr)), text);
-    std::fflush(file_.get());  // a log that cannot be written does not end a run
-  }
+  void on_message(const std::string& text) override { write("INFO", text); }
+  void on_warning(const std::string& text) override { write("WARN", text); }
 
  private:
   struct Close {
     void operator()(std::FILE* f) const { std::fclose(f); }
   };
+  void write(const char* level, const std::string& text) {
+    fmt::print(file_.get(), "{:%Y-%m-%dT%H:%M:%SZ} {} {}\n", fmt::gmtime(std::time(nullptr)), level,
+               text);
+    std::fflush(file_.get());  // a log that cannot be written does not end a run
+  }
   std::unique_ptr<std::FILE, Close> file_;
 };
 
