@@ -16,6 +16,7 @@
 #include "engine/core/error.h"
 #include "engine/core/files.h"
 #include "train/checkpoint/checkpointer.h"
+#include "train/version.h"
 
 namespace skep {
 namespace {
@@ -31,7 +32,7 @@ std::string processor_name() {
 
 std::string environment_json(const Environment& environment, const std::string& command_line) {
   nlohmann::ordered_json json;
-  json["skep_version"] = SKEP_VERSION;
+  json["skep_version"] = version();
   json["compiler"] = __VERSION__;
   json["started"] = now();
   json["command"] = command_line;
