@@ -68,7 +68,8 @@ sync: rule period
 compress: codec density block error_feedback
 loss: z_weight
 ddp: find_unused_parameters
-checkpoint: every keep dir)");
+checkpoint: every keep dir
+observe: csv tensorboard pipe)");
 }
 
 TEST_CASE("config: every default passes its own rule") {

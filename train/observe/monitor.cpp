@@ -94,10 +94,10 @@ void Monitor::warn_of_stragglers(const std::vector<Usage>& ranks,
   for (const Straggler& slow : stragglers_.look(compute))
     warnings.push_back(fmt::format(
         "rank {} ({}) keeps the others waiting: it computes {:.3g} s a step, the others {:.3g} s "
-        "(median), {:.0f} % less; look for another program, heat or fewer CPUs there",
+        "(median): {:.0f} % longer. Look for another program, heat or fewer CPUs there",
         slow.rank, hosts_[static_cast<std::size_t>(slow.rank)], slow.compute_seconds,
         slow.others_compute_seconds,
-        100 * (1 - slow.others_compute_seconds / slow.compute_seconds)));
+        100 * (slow.compute_seconds / slow.others_compute_seconds - 1)));
 }
 
 void Monitor::warn_of_short_memory(const std::vector<Usage>& ranks,

@@ -16,7 +16,7 @@ std::string Repeats::add(std::int64_t step, const std::string& text) {
   if (count.times < 10 * count.told) return {};
   count.told = count.times;
   if (count.times == 1) return fmt::format("step {}: {}", step, text);
-  return fmt::format("step {}: {} (for the {}th time)", step, text, count.times);
+  return fmt::format("step {}: {} (repeated {} times)", step, text, count.times - 1);
 }
 
 std::vector<std::string> Repeats::untold() const {
