@@ -54,7 +54,8 @@ class CsvFile final : public Observer {
  private:
   static std::vector<std::string> column_names() {
     std::vector<std::string> names;
-    for (const auto& field : step_fields({}).items()) names.push_back(field.key());
+    const Json fields = step_fields({});
+    for (const auto& field : fields.items()) names.push_back(field.key());
     names.push_back("val_loss");
     return names;
   }

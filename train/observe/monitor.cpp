@@ -38,8 +38,10 @@ Monitor::Monitor(Communicator& comm, std::int64_t every,
 
 std::vector<std::string> Monitor::look(StepReport& report) {
   report.rss_bytes = resident_bytes();
-  report.peak_rss_bytes = peak_resident_bytes();
-  report.cpu_seconds = cpu_seconds();
+  report.peak_rss_bytes = std::max(peak_resident_bytes(), report.rss_bytes);  // which lags a bit
+  const double cpu = cpu_seconds();
+  report.cpu_seconds = cpu - std::exchange(cpu_seconds_before_, cpu);
+  used_cpu_seconds_ += report.cpu_seconds;
   compute_seconds_.push_back(report.compute_seconds);
   computed_seconds_ += report.compute_seconds;
   waited_seconds_ += report.comm_wait_seconds;
@@ -68,7 +70,7 @@ Monitor::Usage Monitor::usage_since_last_look(const StepReport& report) {
   const doctor::Memory memory = find_memory_();
   return {static_cast<double>(report.rss_bytes),
           static_cast<double>(report.peak_rss_bytes),
-          (report.cpu_seconds - std::exchange(cpu_seconds_before_, report.cpu_seconds)) / steps,
+          std::exchange(used_cpu_seconds_, 0) / steps,
           std::exchange(computed_seconds_, 0) / steps,
           std::exchange(waited_seconds_, 0) / steps,
           median(compute_seconds_),

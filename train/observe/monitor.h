@@ -44,7 +44,7 @@ class Monitor {
   std::vector<std::string> hosts_;       // of each rank; known from the first look on
   std::vector<double> compute_seconds_;  // of the steps since stragglers were last looked for
   std::int64_t steps_ = 0;               // since the last look, as are the sums that follow
-  double computed_seconds_ = 0, waited_seconds_ = 0;
+  double computed_seconds_ = 0, waited_seconds_ = 0, used_cpu_seconds_ = 0;
   double cpu_seconds_before_ = 0;
   StragglerWatch stragglers_;
   std::set<std::string> short_hosts_;  // that have been warned of

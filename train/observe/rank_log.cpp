@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <ctime>
+#include <sstream>
 
 #include "engine/core/error.h"
 #include "engine/core/files.h"
@@ -24,11 +25,11 @@ class RankLog final : public Observer {
   void on_step(const StepReport& r) override {
     if (r.over_ranks.empty()) return;
     write("INFO",
-          fmt::format("step {}: loss {:.4f}, {:.3g} s of which {:.3g} s waiting, {:.0f} MB of "
-                      "memory ({:.0f} MB at most), {:.1f} s of CPU time so far",
-                      r.step, r.loss, r.step_seconds, r.comm_wait_seconds,
+          fmt::format("step {}: loss {:.4f}, {:.3g} s of which {:.3g} s waiting, {:.3g} s of "
+                      "CPU time, {:.0f} MB of memory ({:.0f} MB at most)",
+                      r.step, r.loss, r.step_seconds, r.comm_wait_seconds, r.cpu_seconds,
                       static_cast<double>(r.rss_bytes) / 1e6,
-                      static_cast<double>(r.peak_rss_bytes) / 1e6, r.cpu_seconds));
+                      static_cast<double>(r.peak_rss_bytes) / 1e6));
   }
   void on_validation(std::int64_t step, double loss) override {
     on_message(fmt::format("step {}: validation loss {:.6f}", step, loss));
@@ -40,9 +41,12 @@ class RankLog final : public Observer {
   struct Close {
     void operator()(std::FILE* f) const { std::fclose(f); }
   };
+  // Each line of a text gets a time and a level of its own: what looks for them finds it whole.
   void write(const char* level, const std::string& text) {
-    fmt::print(file_.get(), "{:%Y-%m-%dT%H:%M:%SZ} {} {}\n", fmt::gmtime(std::time(nullptr)), level,
-               text);
+    std::istringstream lines(text);
+    for (std::string line; std::getline(lines, line);)
+      fmt::print(file_.get(), "{:%Y-%m-%dT%H:%M:%SZ} {} {}\n", fmt::gmtime(std::time(nullptr)),
+                 level, line);
     std::fflush(file_.get());  // a log that cannot be written does not end a run
   }
   std::unique_ptr<std::FILE, Close> file_;
