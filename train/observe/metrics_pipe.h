@@ -15,7 +15,8 @@ constexpr std::size_t pipe_buffer_bytes = std::size_t{1} << 20;
 
 /// Runs `sh -c command`; its standard input gets the lines of metrics.jsonl, whole lines only. That
 /// it has ended, or that lines are dropped, is told to `warn` once each. In the end it has
-/// `end_seconds` to take what is left and to finish, before it is stopped. Error(usage) when no
+/// `end_seconds` to take what is left and to finish, before it is stopped. The program ignores
+/// SIGPIPE. Error(usage) when no
 /// program can be started.
 std::unique_ptr<Observer> make_metrics_pipe(const std::string& command,
                                             std::function<void(const std::string&)> warn,
