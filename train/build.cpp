@@ -11,8 +11,10 @@
 #include "train/explain.h"
 #include "train/observe/console.h"
 #include "train/observe/metrics_file.h"
+#include "train/observe/metrics_pipe.h"
 #include "train/observe/progress_bar.h"
 #include "train/observe/rank_log.h"
+#include "train/observe/tensorboard.h"
 #include "train/observe/terminal.h"
 #include "train/signals.h"
 
@@ -35,6 +37,20 @@ std::unique_ptr<Observer> make_progress(const RunSection& run, std::int64_t firs
   if (!bar) return make_console(first, run.steps, run.log_every);
   const auto columns = [terminal] { return terminal ? terminal->columns() : 80; };
   return make_progress_bar(first, run.steps, {columns, print});
+}
+
+// What rank 0 writes down.
+void add_files(Parts& parts, const ObserveSection& observe, const std::string& folder,
+               std::int64_t first) {
+  parts.observers.push_back(make_metrics_file(folder + "/metrics.jsonl", first));
+  if (observe.csv) parts.observers.push_back(make_csv_file(folder + "/metrics.csv", first));
+  if (observe.tensorboard)
+    parts.observers.push_back(make_tensorboard(folder + "/tensorboard", first));
+  if (observe.pipe.empty()) return;
+  const auto warn = [&parts](const std::string& text) {
+    for (auto& observer : parts.observers) observer->on_warning(text);
+  };
+  parts.observers.push_back(make_metrics_pipe(observe.pipe, warn));
 }
 
 std::unique_ptr<LrSchedule> make_schedule(const Config& config, double steps_per_epoch) {
@@ -183,6 +199,7 @@ Parts build_parts(const Config& config, Communicator& comm, const std::vector<in
   parts.reduction = make_reduction(config, parts.parameters->size());
   parts.phases = make_phases(config, comm, hosts, parts.reduction, steps_per_epoch);
   check_step_memory(parts);
+  parts.monitor = std::make_unique<Monitor>(comm, config.run.log_every);
   return parts;
 }
 
@@ -206,8 +223,7 @@ Limits build_limits(const Config& config) {
 void add_observers(Parts& parts, const Config& config, std::int64_t first) {
   const std::string folder = run_directory(config);
   parts.observers.push_back(make_rank_log(folder, parts.comm.rank()));
-  if (parts.comm.rank() == 0)
-    parts.observers.push_back(make_metrics_file(folder + "/metrics.jsonl", first));
+  if (parts.comm.rank() == 0) add_files(parts, config.observe, folder, first);
   if (auto progress = make_progress(config.run, first, parts.comm.rank()))
     parts.observers.push_back(std::move(progress));
 }

@@ -137,7 +137,8 @@ void add_run(std::vector<ConfigKey>& keys) {
   run.add("name", &RunSection::name, plain_name(), "name of the run");
   run.add("seed", &RunSection::seed, at_least(0), "seed of weights, dropout and data order");
   run.add("steps", &RunSection::steps, at_least(0), "optimizer steps to train");
-  run.add("log_every", &RunSection::log_every, at_least(1), "steps between plain progress lines");
+  run.add("log_every", &RunSection::log_every, at_least(1),
+          "steps between plain progress lines, and between looks at what each rank uses");
   run.add("eval_every", &RunSection::eval_every, at_least(0),
           "steps between validations; 0: only at the end");
   run.add("eval_batches", &RunSection::eval_batches, at_least(0),
@@ -338,6 +339,15 @@ void add_checkpoint(std::vector<ConfigKey>& keys) {
                  "folder of the checkpoints; empty: ckpt in the run's folder");
 }
 
+void add_observe(std::vector<ConfigKey>& keys) {
+  Section observe(keys, "observe", &Config::observe);
+  observe.add("csv", &ObserveSection::csv, any(), "write metrics.csv beside metrics.jsonl");
+  observe.add("tensorboard", &ObserveSection::tensorboard, any(),
+              "write event files for TensorBoard into the run's folder tensorboard");
+  observe.add("pipe", &ObserveSection::pipe, any(),
+              "shell command, started by rank 0, that is sent the lines of metrics.jsonl");
+}
+
 }  // namespace
 
 const std::vector<ConfigKey>& config_keys() {
@@ -356,6 +366,7 @@ const std::vector<ConfigKey>& config_keys() {
     add_loss(all);
     add_ddp(all);
     add_checkpoint(all);
+    add_observe(all);
     return all;
   }();
   return keys;

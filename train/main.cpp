@@ -93,10 +93,11 @@ void train(const ParsedCommand& command, const Environment& environment,
   together([&] { add_observers(*parts, config, trainer->first_step()); });
   std::unique_ptr<Watchdog> watchdog = build_watchdog(config, comm);
   notes.insert(notes.begin(), describe_run(config, *parts, ranks));
-  if (const std::string crowding = find_crowding(group_by_host(ranks)); !crowding.empty())
-    notes.push_back("warning: " + crowding);
-  for (const std::string& note : notes)
-    for (auto& observer : parts->observers) observer->on_message(note);
+  const std::string crowding = find_crowding(group_by_host(ranks));
+  for (auto& observer : parts->observers) {
+    for (const std::string& note : notes) observer->on_message(note);
+    if (!crowding.empty()) observer->on_warning(crowding);
+  }
   // First, so that it has spoken before a progress bar is drawn.
   if (command.explain == Explain::yes && environment.rank() == 0)
     parts->observers.insert(parts->observers.begin(), make_explainer(*parts));

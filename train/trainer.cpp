@@ -15,7 +15,6 @@
 #include "train/hash.h"
 #include "train/health/diagnosis.h"
 #include "train/observe/narrator.h"
-#include "train/observe/resources.h"
 #include "train/sync/average.h"
 
 namespace skep {
@@ -86,6 +85,7 @@ RunEnd Trainer::run() {
   }
   validate();
   if (saved_step_ != progress_.step) save();
+  warn_of_repeats();
   return RunEnd::finished;
 }
 
@@ -96,6 +96,7 @@ Trainer::Waits Trainer::waited() const {
 RunEnd Trainer::stop() {
   say(fmt::format("step {}: asked to stop", progress_.step));
   save();
+  warn_of_repeats();
   return RunEnd::stopped;
 }
 
@@ -139,8 +140,7 @@ void Trainer::enter(Phase& phase) {
 
 Trainer::Outcome Trainer::update(const StepTotals& summed, double lr) {
   if (summed.tokens == 0) {
-    say(fmt::format("step {}: every target of the batch is ignored; no update",
-                    progress_.step + 1));
+    warn(progress_.step + 1, "every target of the batch is ignored; no update");
     return {0, false, true};
   }
   ParameterStore& store = *parts_.parameters;
@@ -152,11 +152,12 @@ Trainer::Outcome Trainer::update(const StepTotals& summed, double lr) {
   if (!finite && !parts_.scaler->can_lower()) tell_where_numbers_were_lost();
   parts_.scaler->look(finite);
   if (!finite) {
-    say(fmt::format("step {}: the {} is not finite; no update{}", progress_.step + 1,
-                    clip.finite ? "loss" : "gradient",
-                    parts_.scaler->handles_overflow()
-                        ? fmt::format(", loss scale {:g} after {:g}", parts_.scaler->scale(), scale)
-                        : ""));
+    const char* what = clip.finite ? "loss" : "gradient";
+    if (parts_.scaler->handles_overflow())
+      say(fmt::format("step {}: the {} is not finite; no update, loss scale {:g} after {:g}",
+                      progress_.step + 1, what, parts_.scaler->scale(), scale));
+    else
+      warn(progress_.step + 1, fmt::format("the {} is not finite; no update", what));
     return {clip.norm, false, true};
   }
   parts_.optimizer->update(store.values(), store.grads(), store.decay_ranges(), lr, clip.factor);
@@ -193,8 +194,8 @@ void Trainer::report(const StepTotals& totals, const Outcome& outcome, double lr
   r.sync = phase_->sync->name();
   r.scale = parts_.scaler->scale();
   r.skipped = outcome.due && !outcome.updated;
-  r.rss_bytes = resident_bytes();
   parts_.comm.doing("reporting the step");
+  for (const std::string& text : parts_.monitor->look(r)) warn(r.step, text);
   for (auto& observer : parts_.observers) observer->on_step(r);
 }
 
@@ -341,6 +342,17 @@ void Trainer::check_replicas() {
 
 void Trainer::say(const std::string& text) {
   for (auto& observer : parts_.observers) observer->on_message(text);
+}
+
+void Trainer::warn(std::int64_t step, const std::string& text) {
+  const std::string line = repeats_.add(step, text);
+  if (line.empty()) return;
+  for (auto& observer : parts_.observers) observer->on_warning(line);
+}
+
+void Trainer::warn_of_repeats() {
+  for (const std::string& line : repeats_.untold())
+    for (auto& observer : parts_.observers) observer->on_warning(line);
 }
 
 void Progress::archive(Archive& archive) {

@@ -16,7 +16,9 @@
 #include "train/data/tokenizer.h"
 #include "train/loss/multi_view.h"
 #include "train/loss/objective.h"
+#include "train/observe/monitor.h"
 #include "train/observe/observer.h"
+#include "train/observe/repeats.h"
 #include "train/precision/loss_scaler.h"
 #include "train/schedule/lr_schedule.h"
 #include "train/schedule/phase_schedule.h"
@@ -45,6 +47,7 @@ struct Parts {
   std::unique_ptr<LrSchedule> schedule;
   std::unique_ptr<LossScaler> scaler;
   Pass::Activations activations = Pass::Activations::keep;  ///< in training
+  std::unique_ptr<Monitor> monitor;
   std::vector<std::unique_ptr<Observer>> observers;
 };
 
@@ -118,12 +121,15 @@ class Trainer {
   void stop_if_hopeless(const Outcome& outcome, const StepTotals& totals);
   void tell_where_numbers_were_lost();
   void say(const std::string& text);
+  void warn(std::int64_t step, const std::string& text);
+  void warn_of_repeats();
 
   Parts& parts_;
   Limits limits_;
   Phase* phase_;  // of the last step
   UnusedParameters unused_;
   Progress progress_;
+  Repeats repeats_;
   std::int64_t skipped_in_a_row_ = 0;
   std::string lost_numbers_;      // how the steps skipped in a row began
   std::int64_t saved_step_ = -1;  // of the checkpoint last written or read
