@@ -41,12 +41,12 @@ TEST_CASE("observe: without a word nothing more is written; a pipe that dies end
   const ScratchFolder scratch;
   const std::string run = scratch.path + "/run";
   const Ending ending =
-      run_ranked(2, small_run(scratch, "run", 10) + " --observe.pipe \"exit 1\"", scratch);
+      run_ranked(2, small_run(scratch, "run", 100) + " --observe.pipe \"exit 1\"", scratch);
   INFO(ending.out << ending.err);
   CHECK(ending.code == 0);
   CHECK_THAT(ending.out, Catch::Contains("warning: observe.pipe: the command has ended"));
   CHECK_THAT(read_file(run + "/log.rank-0"), Catch::Contains("Z WARN observe.pipe"));
-  CHECK(metrics_of(run).size() == 11);
+  CHECK(metrics_of(run).size() == 101);
   CHECK_FALSE(std::filesystem::exists(run + "/metrics.csv"));
   CHECK_FALSE(std::filesystem::exists(run + "/tensorboard"));
 }
