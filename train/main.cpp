@@ -14,7 +14,7 @@
 #include "mpi_comm/mpi_communicator.h"
 #include "train/banner.h"
 #include "train/build.h"
-#include "train/checkpoint/checkpointer.h"
+#include "train/checkpoint/folder.h"
 #include "train/doctor/doctor.h"
 #include "train/explain.h"
 #include "train/observe/console.h"

@@ -11,6 +11,7 @@
 #include "model/parameter_store.h"
 #include "mpi_comm/communicator.h"
 #include "train/checkpoint/checkpointer.h"
+#include "train/checkpoint/witness.h"
 #include "train/data/loader.h"
 #include "train/data/tokenizer.h"
 #include "train/loss/objective.h"
@@ -97,8 +98,7 @@ class Trainer {
   void between_steps();
   void validate();
   void save();
-  void write_model(const CheckpointContent& all);
-  void write_together(const std::function<void()>& part);
+  void finish_save();
   CheckpointContent content();
   std::string advice() const;  // what to do when numbers are lost
   bool apart() const;          // does each rank hold weights of its own?
@@ -113,7 +113,9 @@ class Trainer {
   UnusedParameters unused_;
   Progress progress_;
   std::int64_t skipped_in_a_row_ = 0;
-  std::int64_t saved_step_ = -1;  // of the checkpoint last written or read
+  Checkpointer checkpoints_;
+  Witness witness_;               // of the checkpoint last begun or read
+  std::int64_t saved_step_ = -1;  // of the checkpoint last completed or read
 };
 
 }  // namespace skep

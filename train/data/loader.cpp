@@ -59,6 +59,13 @@ Batch Loader::micro_batch(std::int64_t position, std::int64_t index) const {
   return batch;
 }
 
+Batch Loader::sample(std::int64_t index) const {
+  check(index >= 0, "loader: sample {}", index);
+  Batch batch = make_batch(data_, 1);
+  add_window(batch, data_, order_.window(index), order_.shift(index), index);
+  return batch;
+}
+
 EvaluationLoader::EvaluationLoader(const Dataset& data, std::int64_t windows,
                                    std::int64_t batch_size, std::int64_t rank, std::int64_t ranks)
     : data_(data), slice_(rank_slice({0, windows}, rank, ranks)), batch_size_(batch_size) {

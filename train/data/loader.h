@@ -39,6 +39,9 @@ class Loader {
   /// Micro-batch `index` (of split.accumulation) of the step that starts at `position`.
   Batch micro_batch(std::int64_t position, std::int64_t index) const;
 
+  /// The one sample of this global index.
+  Batch sample(std::int64_t index) const;
+
   const GlobalOrder& order() const { return order_; }
   const BatchSplit& split() const { return split_; }
 
