@@ -35,12 +35,78 @@ Pending Communicator::start(Plan plan, WireView send, WireSpan receive) {
   return executor_.start(std::move(plan), {send, receive}, Combine::sum);
 }
 
+void Communicator::set_carrier(Carrier carrier, const Calibration& calibration) {
+  if (carrier == Carrier::mpi && !has_library())
+    comm_fail(CommFailure::usage,
+              "comm.transport mpi: these ranks are threads of one process, without MPI; use plans");
+  carrier_ = carrier;
+  calibration_ = calibration;
+  // Decided once for each power of two: a small collective takes less than a logarithm.
+  for (std::size_t width = 0; width < library_wins_.size(); ++width)
+    library_wins_[width] =
+        carrier == Carrier::mpi ||
+        (carrier == Carrier::automatic &&
+         calibration.library_is_faster(width == 0 ? 1 : std::size_t{1} << (width - 1)));
+}
+
+bool Communicator::hands_over(const Route& route, std::size_t bytes) const {
+  return library_wins_[static_cast<std::size_t>(std::bit_width(bytes))] && size() > 1 &&
+         route.topology.reach(size()) == Reach::global;
+}
+
+std::optional<LibraryCall> Communicator::handed_over(Collective what, WireSpan data, Combine how,
+                                                     const Route& route) const {
+  if (!hands_over(route, data.size_bytes())) return {};
+  LibraryCall call;
+  call.what = what;
+  call.data = data;
+  call.how = how;
+  call.max_count = library_chunk_;
+  return call;
+}
+
+std::optional<LibraryCall> Communicator::handed_over_gather(std::span<const std::size_t> counts,
+                                                            WireSpan all,
+                                                            const Route& route) const {
+  auto call = handed_over(Collective::all_gather, all, Combine::sum, route);
+  if (!call) return {};
+  for (std::size_t begin = 0; const std::size_t count : counts) {
+    call->blocks.push_back({begin, begin + count});
+    begin += count;
+  }
+  return call;
+}
+
+std::optional<LibraryCall> Communicator::in_background(std::optional<LibraryCall> call) const {
+  return carrier_ == Carrier::automatic ? std::nullopt : std::move(call);
+}
+
+Pending Communicator::start_all_reduce(WireSpan data, Combine how, const Route& route) {
+  if (const auto call = in_background(handed_over(Collective::all_reduce, data, how, route)))
+    return executor_.start(*call);
+  return start(route.topology.all_reduce(place(route), data.count()), data, how);
+}
+
 void Communicator::all_reduce(WireSpan data, Combine how, const Route& route) {
+  if (const auto call = handed_over(Collective::all_reduce, data, how, route))
+    return executor_.run(*call);
   start(route.topology.all_reduce(place(route), data.count()), data, how).wait();
 }
 
 void Communicator::reduce_scatter(WireSpan data, Combine how, const Route& route) {
+  if (auto call = handed_over(Collective::reduce_scatter, data, how, route)) {
+    call->blocks = parts_of(data.count(), size());
+    return executor_.run(*call);
+  }
   start(route.topology.reduce_scatter(place(route), data.count()), data, how).wait();
+}
+
+Pending Communicator::start_reduce_scatter(WireSpan data, Combine how, const Route& route) {
+  if (auto call = in_background(handed_over(Collective::reduce_scatter, data, how, route))) {
+    call->blocks = parts_of(data.count(), size());
+    return executor_.start(*call);
+  }
+  return start(route.topology.reduce_scatter(place(route), data.count()), data, how);
 }
 
 void Communicator::all_gather(WireView mine, WireSpan all, const Route& route) {
@@ -50,8 +116,25 @@ void Communicator::all_gather(WireView mine, WireSpan all, const Route& route) {
 
 void Communicator::all_gatherv(WireView mine, std::span<const std::size_t> counts, WireSpan all,
                                const Route& route) {
-  Plan plan = route.topology.all_gather(place(route), counts);
-  const auto position = static_cast<std::size_t>(route.topology.group(place(route)).position);
+  place_own_block(mine, counts, all, route);
+  if (const auto call = handed_over_gather(counts, all, route)) return executor_.run(*call);
+  start(route.topology.all_gather(place(route), counts), all).wait();
+}
+
+Pending Communicator::start_all_gatherv(WireView mine, std::span<const std::size_t> counts,
+                                        WireSpan all, const Route& route) {
+  place_own_block(mine, counts, all, route);
+  if (const auto call = in_background(handed_over_gather(counts, all, route)))
+    return executor_.start(*call);
+  return start(route.topology.all_gather(place(route), counts), all);
+}
+
+void Communicator::place_own_block(WireView mine, std::span<const std::size_t> counts, WireSpan all,
+                                   const Route& route) const {
+  const Group group = route.topology.group(place(route));
+  comm_check(counts.size() == group.ranks.size(), "all_gather: {} counts for a group of {} ranks",
+             counts.size(), group.size());
+  const auto position = static_cast<std::size_t>(group.position);
   const std::size_t total = sum_of(counts);
   comm_check(mine.type() == all.type(), "all_gather: contributes {} but gathers {}",
              name_of(mine.type()), name_of(all.type()));
@@ -60,11 +143,22 @@ void Communicator::all_gatherv(WireView mine, std::span<const std::size_t> count
              rank(), mine.count(), all.count(), counts[position], total);
   const std::size_t begin = sum_of(counts.first(position));
   std::copy_n(mine.data(), mine.size_bytes(), all.part(begin, mine.count()).data());
-  start(std::move(plan), all).wait();
 }
 
 void Communicator::broadcast(WireSpan data, int root, const Route& route) {
+  if (auto call = handed_over(Collective::broadcast, data, Combine::sum, route)) {
+    call->root = root;
+    return executor_.run(*call);
+  }
   start(route.topology.broadcast(place(route), root, data.count()), data).wait();
+}
+
+Pending Communicator::start_broadcast(WireSpan data, int root, const Route& route) {
+  if (auto call = in_background(handed_over(Collective::broadcast, data, Combine::sum, route))) {
+    call->root = root;
+    return executor_.start(*call);
+  }
+  return start(route.topology.broadcast(place(route), root, data.count()), data);
 }
 
 void Communicator::all_to_all(WireView send, WireSpan receive, const Route& route) {

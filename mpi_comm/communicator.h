@@ -1,16 +1,20 @@
 #pragma once
 // Collectives among all ranks of a run. A call goes: topology → plan → executor → transport; which
-// transport (MPI, or threads in one process) is the derived class's only business.
+// transport (MPI, or threads in one process) is the derived class's only business. Where the
+// transport has collectives of its own, a call may be handed to it instead (Carrier).
 // Collective calls: every rank makes the same calls in the same order with fitting arguments, also
 // where it is alone in its group.
 // Errors: CommError; CommFailure::bug for arguments that do not fit, lost_rank when the wire fails.
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "mpi_comm/calibration.h"
 #include "mpi_comm/combine.h"
 #include "mpi_comm/executor.h"
 #include "mpi_comm/topology.h"
@@ -33,6 +37,15 @@ struct Route {
   long step;
 };
 
+/// Who carries out a collective among everybody: plans over messages, or the MPI library's own
+/// collective, or for each size whichever the calibration found faster. Parts of the ranks always
+/// use plans. The library's all_reduce leaves the replicas bit-identical too: its algorithms either
+/// complete a sum at one rank, or add the same two halves on both sides, and a + b is b + a.
+/// `automatic` leaves what runs in the background to plans: they move between a caller's own
+/// operations, and the library's background collectives are not its fast ones.
+/// Calls of the library are compared among the ranks with Check::full only.
+enum class Carrier { plans, mpi, automatic };
+
 class Communicator {
  public:
   virtual ~Communicator() = default;
@@ -44,6 +57,12 @@ class Communicator {
   Pending start(Plan plan, WireSpan data, Combine how = Combine::sum);
   /// The same for a plan that reads one buffer and fills another (see Topology::all_to_all).
   Pending start(Plan plan, WireView send, WireSpan receive);
+  /// The collectives below, while the caller goes on.
+  Pending start_all_reduce(WireSpan data, Combine how = Combine::sum, const Route& route = {});
+  Pending start_reduce_scatter(WireSpan data, Combine how = Combine::sum, const Route& route = {});
+  Pending start_all_gatherv(WireView mine, std::span<const std::size_t> counts, WireSpan all,
+                            const Route& route = {});
+  Pending start_broadcast(WireSpan data, int root, const Route& route = {});
   /// To be called now and then while plans are in flight; true when anything moved.
   bool progress() { return executor_.progress(); }
 
@@ -77,7 +96,18 @@ class Communicator {
 
   /// Cumulative counters of this rank.
   const Traffic& traffic() const { return traffic_; }
-  /// Elements in one message, for all ranks alike. The default is just below MPI's limit of 2^31.
+  /// What this rank communicates from now on is counted under this name.
+  void set_phase(std::string_view phase) { traffic_.set_phase(phase); }
+
+  /// On all ranks alike; `automatic` goes by the calibration. CommError(usage) for `mpi` where the
+  /// ranks are not connected by MPI.
+  void set_carrier(Carrier carrier, const Calibration& calibration = {});
+  /// What set_carrier was given last.
+  const Calibration& calibration() const { return calibration_; }
+  bool has_library() const { return transport_->has_collectives(); }
+  /// Elements in one call of the library at most, below 2^31.
+  void set_library_chunk(std::size_t elements) { library_chunk_ = elements; }
+  /// Elements in one message at most, for all ranks alike; see Executor::default_max_chunk.
   void set_max_chunk(std::size_t elements) { executor_.set_max_chunk(elements); }
   /// How calls are compared among the ranks (agreement.h), for all ranks alike.
   void set_check(Check check) { executor_.set_check(check); }
@@ -93,10 +123,24 @@ class Communicator {
 
  private:
   Place place(const Route& route) const { return place(route.seed, route.step); }
+  /// Whether the library carries a collective of so many bytes; the same answer on all ranks.
+  bool hands_over(const Route& route, std::size_t bytes) const;
+  /// The call, or nothing when a plan is to carry it.
+  std::optional<LibraryCall> handed_over(Collective what, WireSpan data, Combine how,
+                                         const Route& route) const;
+  std::optional<LibraryCall> handed_over_gather(std::span<const std::size_t> counts, WireSpan all,
+                                                const Route& route) const;
+  std::optional<LibraryCall> in_background(std::optional<LibraryCall> call) const;
+  void place_own_block(WireView mine, std::span<const std::size_t> counts, WireSpan all,
+                       const Route& route) const;
 
   std::unique_ptr<Transport> transport_;
   Traffic traffic_;
   Executor executor_;
+  Carrier carrier_ = Carrier::plans;
+  Calibration calibration_;
+  std::array<bool, 65> library_wins_{};  // by the bit width of the bytes
+  std::size_t library_chunk_ = Executor::largest_chunk;
 };
 
 }  // namespace skep

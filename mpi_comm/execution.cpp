@@ -6,11 +6,22 @@
 namespace skep {
 namespace {
 
-// Calls visit(begin, count) for the pieces of a range, none longer than max_chunk.
+// What waits to be combined fits a core's cache beside the elements it is combined into.
+constexpr std::size_t inbox_limit_bytes = std::size_t{1} << 20;
+
+// Calls visit(peer, begin, count) for the pieces of all transfers, none longer than max_chunk:
+// first pieces first, so that an element meets the contributions of all peers while it is cached.
 template <class Visit>
-void for_each_chunk(Range range, std::size_t max_chunk, Visit visit) {
-  for (std::size_t begin = range.begin; begin < range.end; begin += max_chunk)
-    visit(begin, std::min(max_chunk, range.end - begin));
+void for_each_piece(const std::vector<Transfer>& transfers, std::size_t max_chunk, Visit visit) {
+  bool more = true;
+  for (std::size_t offset = 0; more; offset += max_chunk) {
+    more = false;
+    for (const auto& [peer, range] : transfers) {
+      if (offset >= range.size()) continue;
+      visit(peer, range.begin + offset, std::min(max_chunk, range.size() - offset));
+      more |= range.size() - offset > max_chunk;
+    }
+  }
 }
 
 }  // namespace
@@ -18,6 +29,7 @@ void for_each_chunk(Range range, std::size_t max_chunk, Visit visit) {
 void Execution::begin(Plan plan, const PlanBuffer& buffer, Combine how, int tag,
                       std::size_t max_chunk, TrafficCounts& counts) {
   plan_ = std::move(plan);
+  call_.reset();
   buffer_ = buffer;
   how_ = how;
   tag_ = tag;
@@ -26,6 +38,13 @@ void Execution::begin(Plan plan, const PlanBuffer& buffer, Combine how, int tag,
   round_ = 0;
   posted_ = false;
   ++counts.collectives;
+}
+
+void Execution::begin(const LibraryCall& call, TrafficCounts& counts) {
+  Plan one_round;
+  one_round.rounds.resize(1);
+  begin(std::move(one_round), call.data, call.how, 0, 1, counts);
+  call_ = call;
 }
 
 bool Execution::advance(Transport& transport) {
@@ -45,44 +64,58 @@ bool Execution::advance(Transport& transport) {
 void Execution::post(Transport& transport) {
   const Round& round = plan_.rounds[round_];
   if (round.before) round.before();
-  const bool combining = round.on_arrival == OnArrival::combine;
   arrivals_.clear();
   departures_.clear();
-  arrived_ = departed_ = 0;
-  if (combining) {
-    std::size_t elements = 0;
-    for (const Transfer& transfer : round.receives) elements += transfer.range.size();
-    const std::size_t bytes = elements * size_of(buffer_.type());
-    if (inbox_.size() < bytes) inbox_.resize(bytes);
-  }
-  std::size_t inbox_bytes = 0;
-  for (const auto& [peer, range] : round.receives)
-    for_each_chunk(range, max_chunk_, [&, peer = peer](std::size_t begin, std::size_t count) {
-      const WireSpan target = buffer_.write(begin, count);
-      const WireSpan landing =
-          combining ? WireSpan{inbox_.data() + inbox_bytes, count, buffer_.type()} : target;
-      inbox_bytes += target.size_bytes();
-      arrivals_.push_back({transport.receive(peer, tag_, landing), landing, target});
-    });
-  for (const auto& [peer, range] : round.sends)
-    for_each_chunk(range, max_chunk_, [&, peer = peer](std::size_t begin, std::size_t count) {
-      const WireView piece = buffer_.read(begin, count);
-      departures_.push_back(transport.send(peer, tag_, piece));
-      ++counts_->messages_sent;
-      counts_->bytes_sent += piece.size_bytes();
-    });
+  arrived_ = awaited_ = departed_ = 0;
+  for_each_piece(round.receives, max_chunk_, [&](int peer, std::size_t begin, std::size_t count) {
+    arrivals_.push_back({peer, buffer_.write(begin, count)});
+  });
+  prepare_inbox(round.on_arrival);
+  await(transport);
+  if (call_) departures_ = transport.begin_call(*call_);
+  for_each_piece(round.sends, max_chunk_, [&](int peer, std::size_t begin, std::size_t count) {
+    const WireView piece = buffer_.read(begin, count);
+    departures_.push_back(transport.send(peer, tag_, piece));
+    ++counts_->messages_sent;
+    counts_->bytes_sent += piece.size_bytes();
+  });
   posted_ = true;
+}
+
+// One slot a message while they are few or small. Of large ones only some are awaited at a time:
+// the slots are used in turn and stay in cache.
+void Execution::prepare_inbox(OnArrival action) {
+  slot_bytes_ = 0;
+  slots_ = arrivals_.size();
+  if (action == OnArrival::copy || arrivals_.empty()) return;
+  for (const Arrival& arrival : arrivals_)
+    slot_bytes_ = std::max(slot_bytes_, arrival.target.size_bytes());
+  slots_ = std::min(slots_, std::max<std::size_t>(2, inbox_limit_bytes / slot_bytes_));
+  if (inbox_.size() < slots_ * slot_bytes_) inbox_.resize(slots_ * slot_bytes_);
+}
+
+WireSpan Execution::landing(std::size_t arrival) {
+  const WireSpan& target = arrivals_[arrival].target;
+  if (slot_bytes_ == 0) return target;
+  return {inbox_.data() + arrival % slots_ * slot_bytes_, target.count(), target.type()};
+}
+
+void Execution::await(Transport& transport) {
+  for (; awaited_ < std::min(arrivals_.size(), arrived_ + slots_); ++awaited_) {
+    Arrival& arrival = arrivals_[awaited_];
+    arrival.ticket = transport.receive(arrival.peer, tag_, landing(awaited_));
+  }
 }
 
 bool Execution::collect(Transport& transport) {
   const std::size_t before = arrived_ + departed_;
-  for (; arrived_ < arrivals_.size(); ++arrived_) {
-    const Arrival& arrival = arrivals_[arrived_];
-    if (!transport.test(arrival.ticket)) break;
-    if (arrival.landing.data() != arrival.target.data())
-      combine(how_, arrival.target, arrival.landing);
+  while (arrived_ < arrivals_.size() && transport.test(arrivals_[arrived_].ticket)) {
+    const WireSpan& target = arrivals_[arrived_].target;
+    if (slot_bytes_ > 0) combine(how_, target, landing(arrived_));
     ++counts_->messages_received;
-    counts_->bytes_received += arrival.landing.size_bytes();
+    counts_->bytes_received += target.size_bytes();
+    ++arrived_;
+    await(transport);
   }
   while (departed_ < departures_.size() && transport.test(departures_[departed_])) ++departed_;
   return arrived_ + departed_ > before;

@@ -1,9 +1,11 @@
 #pragma once
 // One plan being carried out on one buffer: posts a round, combines or stores what arrives in the
 // listed order (so results do not depend on timing), and goes on to the next round. Never blocks.
+// Long transfers travel in pieces: while one is combined, still in cache, the next arrives.
 // The object is reused: its scratch memory grows to the largest round seen and then stays.
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "mpi_comm/combine.h"
@@ -19,6 +21,8 @@ class Execution {
   /// `max_chunk` elements at most in one message; the same on all ranks.
   void begin(Plan plan, const PlanBuffer& buffer, Combine how, int tag, std::size_t max_chunk,
              TrafficCounts& counts);
+  /// A call handed to the transport as a whole, in flight like a plan.
+  void begin(const LibraryCall& call, TrafficCounts& counts);
   /// Goes as far as it can; true when anything moved.
   bool advance(Transport& transport);
   bool done() const { return round_ == plan_.rounds.size(); }
@@ -30,14 +34,20 @@ class Execution {
 
  private:
   struct Arrival {
-    Ticket ticket;
-    WireSpan landing;  // where the message lands
-    WireSpan target;   // where it belongs: the same place unless it is to be combined
+    int peer;
+    WireSpan target;  // where the message belongs
+    Ticket ticket = -1;
   };
   void post(Transport& transport);
+  void prepare_inbox(OnArrival action);
+  /// Where a message lands: where it belongs, unless it is to be combined.
+  WireSpan landing(std::size_t arrival);
+  /// Posts receives as far as there is room.
+  void await(Transport& transport);
   bool collect(Transport& transport);
 
   Plan plan_;
+  std::optional<LibraryCall> call_;  // in the place of the plan
   PlanBuffer buffer_{WireSpan{nullptr, 0, WireType::u8}};
   Combine how_ = Combine::sum;
   int tag_ = 0;
@@ -47,10 +57,11 @@ class Execution {
 
   std::size_t round_ = 0;
   bool posted_ = false;
-  std::vector<std::byte> inbox_;  // arrivals of a combining round, side by side
-  std::vector<Arrival> arrivals_;
+  std::vector<Arrival> arrivals_;  // all of the round, in the order of combining
   std::vector<Ticket> departures_;
-  std::size_t arrived_ = 0, departed_ = 0;
+  std::size_t arrived_ = 0, awaited_ = 0, departed_ = 0;  // how many of them
+  std::vector<std::byte> inbox_;  // slots, where what is to be combined lands
+  std::size_t slots_ = 0, slot_bytes_ = 0;
 };
 
 }  // namespace skep

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <numeric>
 #include <utility>
 
 #include "mpi_comm/comm_error.h"
@@ -48,12 +49,7 @@ Executor::Executor(Transport& transport, Traffic& traffic,
     : transport_(transport), traffic_(traffic), agreement_(std::move(channel), recorder_) {}
 
 Pending Executor::start(Plan plan, const PlanBuffer& buffer, Combine how) {
-  if (spare_.empty()) {
-    spare_.push_back(all_.emplace_back(std::make_unique<Execution>()).get());
-    in_flight_.reserve(all_.size());
-  }
-  Execution& execution = *spare_.back();
-  spare_.pop_back();
+  Execution& execution = take();
   const std::uint64_t sequence = started_++;
   execution.set_sequence(sequence);
   TrafficCounts& counts = traffic_.of(plan.topology);
@@ -64,6 +60,67 @@ Pending Executor::start(Plan plan, const PlanBuffer& buffer, Combine how) {
   execution.begin(std::move(plan), buffer, how, tag, max_chunk_, counts);
   if (agreement_.check() == Check::full)
     wait_until(execution, [&] { return agreement_.reached(sequence); });
+  return set_off(execution);
+}
+
+Pending Executor::start(const LibraryCall& call) {
+  TrafficCounts& counts = traffic_.of(library_name);
+  const std::uint64_t sequence = enter(call, counts);
+  Execution& execution = take();
+  execution.set_sequence(sequence);
+  execution.begin(call, counts);
+  return set_off(execution);
+}
+
+void Executor::run(const LibraryCall& call) {
+  for (Execution* execution : in_flight_)
+    wait_until(*execution, [&] { return complete(*execution); });
+  TrafficCounts& counts = traffic_.of(library_name);
+  const std::uint64_t sequence = enter(call, counts);
+  ++counts.collectives;
+  recorder_.wait_for(sequence);
+  const Clock::time_point since = Clock::now();
+  transport_.call(call);
+  counts.wait_seconds += std::chrono::duration<double>(Clock::now() - since).count();
+  recorder_.reach(sequence, 1);
+  recorder_.go_on();
+}
+
+// The messages are the library's business: the buffer's bytes are all there is to count. What the
+// ranks call is compared beforehand or not at all: once inside the library, nobody can listen.
+std::uint64_t Executor::enter(const LibraryCall& call, TrafficCounts& counts) {
+  counts.bytes_sent += call.data.size_bytes();
+  Fingerprint print;
+  print.sequence = started_++;
+  print.count = call.data.count();
+  print.rank = transport_.rank();
+  print.root = call.root;
+  print.type = call.data.type();
+  print.how = call.how;
+  print.operation = name_of(call.what);
+  print.topology = library_name;
+  recorder_.start(print, 1);
+  if (agreement_.check() == Check::full) {
+    std::vector<int> everybody(static_cast<std::size_t>(transport_.size()));
+    std::iota(everybody.begin(), everybody.end(), 0);
+    agreement_.announce(print, everybody, counts);
+    while (!agreement_.reached(print.sequence))
+      if (!progress()) transport_.idle();
+  }
+  return print.sequence;
+}
+
+Execution& Executor::take() {
+  if (spare_.empty()) {
+    spare_.push_back(all_.emplace_back(std::make_unique<Execution>()).get());
+    in_flight_.reserve(all_.size());
+  }
+  Execution& execution = *spare_.back();
+  spare_.pop_back();
+  return execution;
+}
+
+Pending Executor::set_off(Execution& execution) {
   in_flight_.push_back(&execution);
   Pending pending(*this, execution);
   advance(execution);  // the first messages leave now
@@ -88,8 +145,8 @@ bool Executor::progress() {
 }
 
 void Executor::set_max_chunk(std::size_t elements) {
-  comm_check(elements >= 1 && elements <= default_max_chunk,
-             "max_chunk is {} elements; choose 1 to {}", elements, default_max_chunk);
+  comm_check(elements >= 1 && elements <= largest_chunk, "max_chunk is {} elements; choose 1 to {}",
+             elements, largest_chunk);
   comm_check(in_flight_.empty(), "max_chunk cannot change while {} collectives are in flight",
              in_flight_.size());
   max_chunk_ = elements;

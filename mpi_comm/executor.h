@@ -45,13 +45,20 @@ class [[nodiscard]] Pending {
 
 class Executor {
  public:
-  /// The largest message by default: MPI counts are int. A multiple of 64 keeps chunks aligned.
-  static constexpr std::size_t default_max_chunk = (std::size_t{1} << 31) - 64;
+  /// MPI counts are int. A multiple of 64 keeps chunks aligned.
+  static constexpr std::size_t largest_chunk = (std::size_t{1} << 31) - 64;
+  /// 256 KiB of fp32: a message and what it is added to fit a core's cache together.
+  static constexpr std::size_t default_max_chunk = std::size_t{1} << 16;
 
   /// Without a channel the ranks' plans are not compared.
   Executor(Transport& transport, Traffic& traffic,
            std::unique_ptr<FingerprintChannel> channel = nullptr);
   Pending start(Plan plan, const PlanBuffer& buffer, Combine how);
+  /// The same for a call that is handed to the transport as a whole.
+  Pending start(const LibraryCall& call);
+  /// Carries such a call out at once, after everything in flight: while the library waits, nothing
+  /// else moves.
+  void run(const LibraryCall& call);
   /// Moves everything in flight as far as it goes; true when anything moved.
   bool progress();
   /// Elements in one message, at least 1; set it alike on all ranks while nothing is in flight.
@@ -62,6 +69,10 @@ class Executor {
 
  private:
   friend class Pending;
+  Execution& take();
+  Pending set_off(Execution& execution);
+  /// Records the call, and with Check::full compares it with the other ranks'.
+  std::uint64_t enter(const LibraryCall& call, TrafficCounts& counts);
   bool advance(Execution& execution);
   bool complete(const Execution& execution) const {
     return execution.done() && agreement_.reached(execution.sequence());

@@ -181,15 +181,15 @@ std::string describe_stall(const std::vector<Heartbeat>& beats, int ranks, doubl
   for (const Heartbeat& beat : beats) {
     unknown.erase(beat.rank);
     const double silent = silent_now(beat);
+    const std::string activity = beat.activity.empty() ? "its start" : beat.activity;
     if (silent > silence_seconds)
-      parts.push_back(
-          fmt::format("the process of rank {} ({}, pid {}) has been silent for {:.0f} s", beat.rank,
-                      beat.host, beat.pid, silent));
+      parts.push_back(fmt::format(
+          "the process of rank {} ({}, pid {}) has been silent for {:.0f} s, last in {}", beat.rank,
+          beat.host, beat.pid, silent, activity));
     else if (beat.waits)
       waiting.push_back(beat);
     else
-      parts.push_back(fmt::format("rank {} was last in {}", beat.rank,
-                                  beat.activity.empty() ? "its start" : beat.activity));
+      parts.push_back(fmt::format("rank {} was last in {}", beat.rank, activity));
   }
   if (!unknown.empty())
     parts.push_back(

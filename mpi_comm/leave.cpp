@@ -27,8 +27,8 @@ using namespace std::chrono_literals;
 // them; short enough for nobody to mind.
 constexpr auto settling_time = 500ms;
 constexpr auto patience = 5s;    // with a speaker that should have ended this rank by now
-constexpr auto stagger = 200ms;  // between ranks that cannot hear each other
-constexpr int longest_stagger = 20;
+constexpr auto stagger = 500ms;  // between ranks that cannot hear each other
+constexpr int longest_stagger = 8;
 
 // Its own communicator: no message of the run is ever taken for one of these.
 MPI_Comm channel = MPI_COMM_NULL;

@@ -1,5 +1,5 @@
 #pragma once
-// Messages over MPI's non-blocking point-to-point calls.
+// Messages over MPI's non-blocking point-to-point calls, and MPI's own collectives.
 #include <memory>
 
 #include "mpi_comm/transport.h"

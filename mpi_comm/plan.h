@@ -2,7 +2,9 @@
 // A plan is what one rank does in one collective, written down as data: rounds of transfers.
 // All sends and receives of a round run together; the next round starts when they are complete.
 // Between two ranks, messages are matched in the order of the plan: the k-th send to a peer meets
-// that peer's k-th receive. Plans of all ranks together can be checked without MPI (simulator.h).
+// that peer's k-th receive. What a round combines is awaited in the listed order, a few messages at
+// a time, so it must come from sends of rounds that the peers reach without it. Plans of all ranks
+// together can be checked without MPI (simulator.h).
 #include <cstddef>
 #include <functional>
 #include <string>

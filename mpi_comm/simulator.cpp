@@ -41,6 +41,7 @@ struct Walker {
   std::size_t round = 0;
   bool posted = false;
   std::size_t open = 0;                  // sends and receives of this round not yet matched
+  std::size_t taken = 0;                 // receives of this round matched
   std::vector<std::vector<T>> arrivals;  // in the order of the round's receives
 };
 
@@ -88,6 +89,7 @@ class Simulation {
     for (std::size_t i = 0; i < round.receives.size(); ++i)
       receives_[peer(round.receives[i]) * ranks_ + rank].push_back({round.receives[i].range, i});
     walker.open = round.sends.size() + round.receives.size();
+    walker.taken = 0;
     walker.arrivals.assign(round.receives.size(), {});
     walker.posted = true;
     return true;
@@ -97,6 +99,10 @@ class Simulation {
     auto &sends = sends_[from * ranks_ + to], &receives = receives_[from * ranks_ + to];
     if (sends.empty() || receives.empty()) return false;
     const Posted out = sends.front(), in = receives.front();
+    // The executor awaits what it combines in order, a few messages at a time; at worst one.
+    if (current(to).on_arrival == OnArrival::combine && in.index != walkers_[to].taken)
+      return false;
+    ++walkers_[to].taken;
     sends.pop_front();
     receives.pop_front();
     const bool alike = plans_[from].numbering == Numbering::shared

@@ -1,7 +1,8 @@
 #pragma once
 // Carries out the plans of all ranks in one process, without threads and without MPI, and says what
 // is wrong with them. A round here ends only when its sends have been taken (as a large message
-// under MPI), so a plan that leans on buffering shows up as a deadlock.
+// under MPI) and takes what it combines one by one, so a plan that leans on buffering shows up as a
+// deadlock.
 #include <cstdint>
 #include <string>
 #include <vector>

@@ -117,7 +117,7 @@ Plan Topology::plan_all_to_all(const Group& group, const std::vector<Range>& sen
 }
 
 Plan Topology::labelled(Plan plan, const Group& group, std::string_view operation) const {
-  plan.topology = name();
+  if (plan.topology.empty()) plan.topology = name();  // or whoever made it for this one
   plan.operation = operation;
   plan.participants = group.size();
   plan.group = group.ranks;

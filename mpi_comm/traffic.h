@@ -1,10 +1,14 @@
 #pragma once
-// What went over the wire and how long it was waited for, per topology, since the start.
-// Bytes are payload, counted when a message is handed to the transport; they must equal the plan.
+// What went over the wire and how long it was waited for, since the start: per topology, and per
+// phase, a name that the caller gives to what it is doing. Bytes are payload, counted when a
+// message is handed to the transport; they must equal the plan. Collectives of the MPI library
+// itself are counted as topology library_name with the bytes of their buffer: its messages are not
+// known.
 #include <cstdint>
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace skep {
 
@@ -19,18 +23,29 @@ struct TrafficCounts {
   bool operator==(const TrafficCounts&) const = default;
 };
 
+/// The name under which collectives handed to the MPI library are counted.
+constexpr std::string_view library_name = "mpi";
+
 class Traffic {
  public:
-  /// The counters of a topology; the reference stays valid.
+  /// What is counted from now on belongs to this phase. At first, the phase without a name.
+  void set_phase(std::string_view phase);
+  /// The counters of a topology in the present phase; the reference stays valid.
   TrafficCounts& of(std::string_view topology);
   TrafficCounts total() const;
-  const std::map<std::string, TrafficCounts, std::less<>>& by_topology() const { return counts_; }
+  std::map<std::string, TrafficCounts, std::less<>> by_topology() const;
+  std::map<std::string, TrafficCounts, std::less<>> by_phase() const;
 
  private:
-  std::map<std::string, TrafficCounts, std::less<>> counts_;
+  using Key = std::pair<std::string, std::string>;  // topology, phase
+  std::string phase_;
+  std::map<Key, TrafficCounts> counts_;
+  std::map<Key, TrafficCounts>::iterator last_ = counts_.end();  // mostly asked for again
+
+  friend std::string to_string(const Traffic& traffic);
 };
 
-/// One line a topology, for the log.
+/// One line a topology and phase, for the log.
 std::string to_string(const Traffic& traffic);
 
 }  // namespace skep

@@ -165,7 +165,7 @@ Parts build_parts(const Config& config, Communicator& comm, const std::vector<in
                                  static_cast<double>(config.batch.global_batch);
   parts.schedule = make_schedule(config, steps_per_epoch);
   parts.reduction = make_reduction(config, parts.parameters->size());
-  parts.phases = make_phases(config, comm.size(), hosts, parts.reduction, steps_per_epoch);
+  parts.phases = make_phases(config, comm, hosts, parts.reduction, steps_per_epoch);
   check_step_memory(parts);
   return parts;
 }

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "mpi_comm/topologies/automatic.h"
 #include "train/sync/every_step.h"
 #include "train/sync/local_sgd.h"
 
@@ -25,11 +26,23 @@ BucketedSettings bucket_settings(const CommSection& comm) {
   return settings;
 }
 
-Phase make_phase(const Config& config, int ranks, const std::vector<int>& hosts,
+TopologySettings topology_settings(const CommSection& comm, const std::vector<int>& hosts) {
+  return {static_cast<int>(comm.cluster_size), hosts};
+}
+
+std::unique_ptr<Topology> choose_topology(const CommSection& section, const Communicator& comm,
+                                          const std::vector<int>& hosts) {
+  const TopologySettings settings = topology_settings(section, hosts);
+  if (section.topology == "auto")
+    return std::make_unique<Automatic>(comm.calibration().costs, settings);
+  return make_topology(section.topology, settings);
+}
+
+Phase make_phase(const Config& config, const Communicator& comm, const std::vector<int>& hosts,
                  const std::shared_ptr<Reduction>& reduction) {
+  const int ranks = comm.size();
   Phase phase;
-  phase.topology =
-      make_topology(config.comm.topology, {static_cast<int>(config.comm.cluster_size), hosts});
+  phase.topology = choose_topology(config.comm, comm, hosts);
   const bool everybody = phase.topology->reach(ranks) == Reach::global;
   if (config.sync.rule == "local_sgd")
     phase.sync = make_local_sgd(config.sync.period);
@@ -53,6 +66,18 @@ std::int64_t end_of(const PhaseEntry& entry, double steps_per_epoch) {
 
 }  // namespace
 
+void prepare_wires(const Config& config, Communicator& comm, const std::vector<int>& hosts) {
+  const CommSection& section = config.comm;
+  bool automatic = section.topology == "auto" || section.transport == "auto";
+  for (const PhaseEntry& entry : config.phases)
+    automatic |= during_phase(config, entry).comm.topology == "auto";
+  const Carrier carrier = section.transport == "mpi"    ? Carrier::mpi
+                          : section.transport == "auto" ? Carrier::automatic
+                                                        : Carrier::plans;
+  comm.set_carrier(carrier,
+                   automatic ? calibrate(comm, topology_settings(section, hosts)) : Calibration{});
+}
+
 std::shared_ptr<Reduction> make_reduction(const Config& config, std::int64_t elements) {
   const CompressSection& c = config.compress;
   const Feedback feedback = c.error_feedback ? Feedback::yes : Feedback::no;
@@ -69,18 +94,18 @@ std::shared_ptr<Reduction> make_reduction(const Config& config, std::int64_t ele
   return make_fast_reduction();
 }
 
-std::unique_ptr<PhaseSchedule> make_phases(const Config& config, int ranks,
+std::unique_ptr<PhaseSchedule> make_phases(const Config& config, const Communicator& comm,
                                            const std::vector<int>& hosts,
                                            const std::shared_ptr<Reduction>& reduction,
                                            double steps_per_epoch) {
   std::vector<Phase> phases;
   for (const PhaseEntry& entry : config.phases) {
-    phases.push_back(make_phase(during_phase(config, entry), ranks, hosts, reduction));
+    phases.push_back(make_phase(during_phase(config, entry), comm, hosts, reduction));
     phases.back().until_step = end_of(entry, steps_per_epoch);
   }
   // What no [[phase]] covers is as the other keys say.
   if (phases.empty() || phases.back().until_step < std::numeric_limits<std::int64_t>::max())
-    phases.push_back(make_phase(config, ranks, hosts, reduction));
+    phases.push_back(make_phase(config, comm, hosts, reduction));
   return std::make_unique<PhaseSchedule>(std::move(phases));
 }
 

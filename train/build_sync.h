@@ -9,11 +9,15 @@
 
 namespace skep {
 
+/// Who carries collectives, as comm.transport says; measures the wires first where `auto` is asked
+/// for. Collective, before build_parts; CommError(usage) for `mpi` without MPI.
+void prepare_wires(const Config& config, Communicator& comm, const std::vector<int>& hosts = {});
+
 /// How gradients are summed. `elements`: of the flat gradients.
 std::shared_ptr<Reduction> make_reduction(const Config& config, std::int64_t elements);
 
 /// The phases of a run; all that sum gradients share the reduction. `hosts`: the host of each rank.
-std::unique_ptr<PhaseSchedule> make_phases(const Config& config, int ranks,
+std::unique_ptr<PhaseSchedule> make_phases(const Config& config, const Communicator& comm,
                                            const std::vector<int>& hosts,
                                            const std::shared_ptr<Reduction>& reduction,
                                            double steps_per_epoch);

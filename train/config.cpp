@@ -8,18 +8,35 @@
 
 #include "engine/core/error.h"
 #include "engine/core/files.h"
+#include "train/completion.h"
 #include "train/config_table.h"
+#include "train/version.h"
 
 namespace skep {
 namespace {
 
-constexpr const char* version = SKEP_VERSION;
+constexpr const char* purpose =
+    R"(Trains a transformer on a text, alone or on N ranks: mpirun -np N train ...
+All it must be told is the text: --data.train FILE. What a run writes goes to runs/NAME: its
+settings, metrics.jsonl (one line a step), logs, and ckpt/step-N with the model.)";
+
+constexpr const char* footer =
+    R"(Settings come from the defaults, then the file of --config, then the command line. A run that was
+stopped goes on with the settings of its folder and --run.resume auto.
+
+Examples:
+  $ train --data.train input.txt --run.steps 200
+  $ mpirun -np 4 train --config recipe.toml --data.train input.txt --run.name second
+  $ mpirun -np 4 train --config runs/second/config.toml --run.resume auto
+  $ generate --model runs/second/ckpt/step-1000 --prompt "The "
+)";
 
 /// What the flags hold after CLI11 has run; a deque so that addresses stay put while it grows.
 struct Flags {
   bool help = false;
   bool version = false;
   bool print_config = false;
+  bool print_completion = false;
   bool doctor = false;
   bool explain = false;
   std::string file;
@@ -38,6 +55,8 @@ void add_flags(CLI::App& app, Flags& flags) {
   app.add_flag("--doctor", flags.doctor,
                "check this machine (also under mpirun) and tell how to mend what is wrong");
   app.add_flag("--print-config", flags.print_config, "print the effective configuration as TOML");
+  app.add_flag("--print-completion", flags.print_completion,
+               "print what lets bash complete these options: source <(train --print-completion)");
   flags.file_option = app.add_option("--config", flags.file, "settings; flags win over it")
                           ->type_name("FILE.toml")
                           ->take_last();
@@ -51,6 +70,14 @@ void add_flags(CLI::App& app, Flags& flags) {
                                 ->type_name("")
                                 ->take_last());
   }
+}
+
+/// The names of the options that are no keys.
+std::vector<std::string> flag_names(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : app.get_options())
+    if (option->get_group() == "Options") names.push_back("--" + option->get_lnames().front());
+  return names;
 }
 
 /// Reports the first argument that no flag took.
@@ -101,8 +128,10 @@ Config effective_config(const Flags& flags) {
 }  // namespace
 
 ParsedCommand parse_command_line(int argc, const char* const* argv) {
-  CLI::App app("Trains a transformer; `mpirun -np N train …` uses N ranks.", "train");
+  CLI::App app(purpose, "train");
+  app.footer(footer);
   app.get_formatter()->column_width(28);
+  app.get_formatter()->label("OPTIONS", "--SECTION.KEY VALUE ...");
   Flags flags;
   add_flags(app, flags);
   try {
@@ -114,8 +143,9 @@ ParsedCommand parse_command_line(int argc, const char* const* argv) {
     fail(ErrorKind::usage, "{}; see --help", error.what());
   }
   if (flags.help) return {Config{}, Action::help, app.help(), Explain::no};
-  if (flags.version)
-    return {Config{}, Action::version, fmt::format("skep {}\n", version), Explain::no};
+  if (flags.version) return {Config{}, Action::version, version_line(), Explain::no};
+  if (flags.print_completion)
+    return {Config{}, Action::print_completion, bash_completion(flag_names(app)), Explain::no};
   refuse_flags_as_values(flags);
   if (const auto rest = app.remaining(); !rest.empty()) refuse_argument(rest.front());
   ParsedCommand command{effective_config(flags), Action::train, "",

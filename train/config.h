@@ -83,6 +83,7 @@ struct PrecisionSection {
 
 struct CommSection {
   std::string topology = "ring";
+  std::string transport = "plans";
   std::int64_t cluster_size = 4;
   std::string reduction = "fast";
   double exact_scale = 0x1p24;
@@ -148,7 +149,7 @@ struct Config {
 Config during_phase(const Config& config, const PhaseEntry& phase);
 
 /// What the command line asks for.
-enum class Action { train, doctor, help, print_config, version };
+enum class Action { train, doctor, help, print_config, print_completion, version };
 
 /// Whether training also tells what it costs (--explain).
 enum class Explain { no, yes };

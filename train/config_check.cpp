@@ -48,6 +48,7 @@ void check_comm(const CommSection& comm, const std::string& codec) {
 }
 
 Reach reach_of(const CommSection& comm, std::int64_t ranks) {
+  if (comm.topology == "auto") return Reach::global;
   TopologySettings settings;
   settings.cluster_size = static_cast<int>(comm.cluster_size);
   return make_topology(comm.topology, settings)->reach(static_cast<int>(ranks));

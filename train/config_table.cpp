@@ -79,12 +79,13 @@ Rule share() {
           [](const ConfigValue& value) { return as_number(value) > 0 && as_number(value) <= 1; }};
 }
 
-Rule one_of(std::vector<std::string> names) {
-  std::string wanted = fmt::format("one of {}", fmt::join(names, ", "));
-  return {std::move(wanted), [names = std::move(names)](const ConfigValue& value) {
+Rule one_of(const std::vector<std::string>& names) {
+  return {fmt::format("one of {}", fmt::join(names, ", ")),
+          [names](const ConfigValue& value) {
             return std::find(names.begin(), names.end(), std::get<std::string>(value)) !=
                    names.end();
-          }};
+          },
+          names};
 }
 
 /// The name of a folder, not a path to one.
@@ -95,9 +96,11 @@ Rule plain_name() {
           }};
 }
 
-Rule not_empty() {
+/// Any text; `names` are those with a meaning of their own.
+Rule not_empty(std::vector<std::string> names) {
   return {"not empty",
-          [](const ConfigValue& value) { return !std::get<std::string>(value).empty(); }};
+          [](const ConfigValue& value) { return !std::get<std::string>(value).empty(); },
+          std::move(names)};
 }
 
 /// Adds keys of one section: `add("seed", &RunSection::seed, …)`.
@@ -135,7 +138,7 @@ void add_run(std::vector<ConfigKey>& keys) {
           "steps between validations; 0: only at the end");
   run.add("eval_batches", &RunSection::eval_batches, at_least(0),
           "global batches a validation reads; 0: the whole validation set");
-  run.add("resume", &RunSection::resume, not_empty(),
+  run.add("resume", &RunSection::resume, not_empty({"none", "auto"}),
           "checkpoint to continue from: none, auto (newest intact one of this run) or its PATH");
   run.add("progress", &RunSection::progress, one_of({"auto", "bar", "plain", "off"}),
           "console output: a bar that is redrawn, plain lines, or none; auto: a bar on a terminal");
@@ -166,7 +169,7 @@ void add_data(std::vector<ConfigKey>& keys) {
            "validation data, of the same kinds; empty: the end of the training file");
   data.add("val_fraction", &DataSection::val_fraction, fraction_below_one(),
            "share of the training file kept for validation when data.val is empty");
-  data.add("tokenizer", &DataSection::tokenizer, not_empty(),
+  data.add("tokenizer", &DataSection::tokenizer, not_empty({"byte", "char"}),
            "of texts: byte, char, or the PATH of a tokenizer.json or of its folder; a file of "
            "tokens takes a PATH, or none");
 }
@@ -232,9 +235,15 @@ void add_precision(std::vector<ConfigKey>& keys) {
 
 void add_comm(std::vector<ConfigKey>& keys) {
   Section comm(keys, "comm", &Config::comm);
-  comm.add("topology", &CommSection::topology, one_of(topology_names()),
+  std::vector<std::string> topologies = topology_names();
+  topologies.push_back("auto");
+  comm.add("topology", &CommSection::topology, one_of(std::move(topologies)),
            "wires over which ranks meet; random_clusters, grid and exponential group only some "
-           "ranks at a step: parameters are averaged then, not gradients");
+           "ranks at a step: parameters are averaged then, not gradients; auto: for each size the "
+           "cheapest by costs measured at the start");
+  comm.add("transport", &CommSection::transport, one_of({"plans", "mpi", "auto"}),
+           "plans: messages as the topology says; mpi: MPI's own collectives where all ranks meet; "
+           "auto: whichever was faster in a measurement at the start");
   comm.add("cluster_size", &CommSection::cluster_size, from_to(1, 1 << 20),
            "ranks in a cluster of random_clusters, at most");
   comm.add(

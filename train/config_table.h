@@ -14,6 +14,9 @@ namespace skep {
 struct Rule {
   std::string wanted;  ///< empty: every value of the type
   std::function<bool(const ConfigValue&)> allows;
+  std::vector<std::string> names = {};  ///< texts that mean something, all or some of what it takes
+
+  bool is_choice() const { return wanted.starts_with("one of"); }
 };
 
 struct ConfigKey {

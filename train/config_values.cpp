@@ -96,7 +96,7 @@ std::string advise_on_section(std::string_view section) {
 std::string describe_wanted(const ConfigKey& key) {
   const ConfigValue model = key.get(Config{});
   if (key.rule.wanted.empty()) return std::string(type_name(model));
-  if (key.rule.wanted.starts_with("one of")) return key.rule.wanted;
+  if (key.rule.is_choice()) return key.rule.wanted;
   return fmt::format("{}, {}", type_name(model), key.rule.wanted);
 }
 

@@ -14,6 +14,7 @@
 #include "mpi_comm/mpi_communicator.h"
 #include "train/banner.h"
 #include "train/build.h"
+#include "train/build_sync.h"
 #include "train/checkpoint/folder.h"
 #include "train/doctor/doctor.h"
 #include "train/explain.h"
@@ -69,8 +70,9 @@ void train(const ParsedCommand& command, const Environment& environment,
   std::unique_ptr<Parts> parts;
   std::unique_ptr<Trainer> trainer;
   std::vector<std::string> notes;
+  together([&] { validate(config, environment.size()); });
+  prepare_wires(config, comm, environment.hosts());
   together([&] {
-    validate(config, environment.size());
     parts = std::make_unique<Parts>(build_parts(config, comm, environment.hosts()));
     trainer = std::make_unique<Trainer>(*parts, build_limits(config));
     const std::string checkpoint = checkpoint_to_resume(config, notes);

@@ -17,6 +17,7 @@
 #include "engine/core/files.h"
 #include "train/checkpoint/folder.h"
 #include "train/placement.h"
+#include "train/version.h"
 
 namespace skep {
 namespace {
@@ -25,7 +26,7 @@ std::string now() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std:
 
 std::string environment_json(const Environment& environment, const std::string& command_line) {
   nlohmann::ordered_json json;
-  json["skep_version"] = SKEP_VERSION;
+  json["skep_version"] = version();
   json["compiler"] = __VERSION__;
   json["started"] = now();
   json["command"] = command_line;

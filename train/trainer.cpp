@@ -52,6 +52,7 @@ RunEnd Trainer::run() {
     const double started = seconds_now(), waited = parts_.comm.traffic().total().wait_seconds;
     Phase& phase = parts_.phases->at(progress_.step);  // which wires, which rule
     enter(phase);
+    parts_.comm.set_phase("step");
     const SyncRound round{parts_.comm, *phase.topology, limits_.seed, progress_.step,
                           parts_.scaler->scale()};
     const double lr = parts_.schedule->at(progress_.step);
@@ -203,6 +204,7 @@ void Trainer::between_steps() {
 void Trainer::validate() {
   if (!parts_.validation) return;
   parts_.comm.doing("validation");
+  parts_.comm.set_phase("validation");
   const StepTotals totals =
       evaluate(*parts_.model, *parts_.objective, *parts_.validation, parts_.comm);
   const double loss = totals.loss_sum / totals.tokens;
@@ -286,6 +288,7 @@ void Trainer::compare_replicas() {
 
 void Trainer::check_replicas() {
   parts_.comm.doing("comparing parameters");
+  parts_.comm.set_phase("comparison");
   const Tensor& values = parts_.parameters->values();
   const auto bytes = std::span(static_cast<const std::byte*>(values.raw()), values.bytes());
   const std::vector<int> different = parts_.comm.all_equal(hash_bytes(bytes));

@@ -20,7 +20,7 @@ int pid_of_rank(const std::string& run, int rank) {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     if (!std::filesystem::exists(path)) continue;
     const auto beat = nlohmann::json::parse(read_file(path), nullptr, false);
-    if (beat.is_object() && beat["sequence"] > 20) return beat["pid"];
+    if (beat.is_object() && beat["activity"] != "") return beat["pid"];
   }
   return 0;
 }

@@ -152,10 +152,59 @@ Wrong check_scalars(Communicator& comm) {
   return wrong;
 }
 
+Wrong check_background(Communicator& comm) {
+  Wrong wrong;
+  const std::size_t p = static_cast<std::size_t>(comm.size()), count = 1000;
+  const auto of_rank = [&](std::size_t r) {  // whole numbers: sums are exact
+    std::vector<float> values;
+    for (std::size_t i = 0; i < count; ++i)
+      values.push_back(static_cast<float>((r * 5 + i * 3) % 13));
+    return values;
+  };
+  const std::vector<float> own_values = of_rank(static_cast<std::size_t>(comm.rank()));
+  std::vector<float> reduced = own_values, scattered = own_values, sent = own_values;
+  const std::vector<std::size_t> counts(p, count);
+  std::vector<float> gathered(count * p), wanted, sum(count);
+  for (std::size_t r = 0; r < p; ++r)
+    for (std::size_t i = 0; i < count; ++i) {
+      wanted.push_back(of_rank(r)[i]);
+      sum[i] += wanted.back();
+    }
+  {
+    Pending first = comm.start_all_reduce(reduced);
+    Pending second = comm.start_reduce_scatter(scattered);
+    Pending third = comm.start_all_gatherv(own_values, counts, gathered);
+    Pending fourth = comm.start_broadcast(sent, comm.size() - 1);
+    for (int i = 0; i < 10; ++i) comm.progress();
+    fourth.wait();
+    third.wait();
+  }  // the other two are waited for on letting go
+  if (reduced != sum) wrong.push_back("all_reduce in the background");
+  const Range own = part(count, comm.rank(), comm.size());
+  if (!std::equal(sum.begin() + static_cast<std::ptrdiff_t>(own.begin),
+                  sum.begin() + static_cast<std::ptrdiff_t>(own.end),
+                  scattered.begin() + static_cast<std::ptrdiff_t>(own.begin)))
+    wrong.push_back("reduce_scatter in the background");
+  if (gathered != wanted) wrong.push_back("all_gatherv in the background");
+  if (!std::equal(sent.begin(), sent.end(), wanted.end() - static_cast<std::ptrdiff_t>(count)))
+    wrong.push_back("broadcast in the background");
+  // A blocking collective after one in the background: the first is finished on the way.
+  std::vector<float> early = own_values;
+  Pending pending = comm.start_all_reduce(early);
+  if (comm.all_reduce(1.0, Combine::sum) != comm.size()) wrong.push_back("one after the other");
+  pending.wait();
+  if (early != sum) wrong.push_back("all_reduce before another");
+  return wrong;
+}
+
+bool same_everywhere(Communicator& comm, const std::vector<float>& data) {
+  return comm.all_equal(hash_of(data)).empty();
+}
+
 Wrong check_everything(Communicator& comm) {
   Wrong wrong;
   for (const auto check : {check_tiny, check_large, check_chunks, check_traffic, check_rank_order,
-                           check_in_flight, check_scalars}) {
+                           check_in_flight, check_scalars, check_background}) {
     const Wrong found = check(comm);
     wrong.insert(wrong.end(), found.begin(), found.end());
   }

@@ -26,6 +26,11 @@ Wrong check_in_flight(Communicator& comm);
 /// Numbers, flags and hashes.
 Wrong check_scalars(Communicator& comm);
 
+/// Collectives going on in the background, all at once, progressed and waited for in reverse.
+Wrong check_background(Communicator& comm);
+/// Whether the bytes of a buffer are the same on all ranks.
+bool same_everywhere(Communicator& comm, const std::vector<float>& data);
+
 /// All of the above.
 Wrong check_everything(Communicator& comm);
 

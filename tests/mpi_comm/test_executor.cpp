@@ -48,6 +48,7 @@ TEST_CASE("executor: counts above 2^31 travel in chunks below it", "[executor]")
   NoteTaker wire;
   Traffic traffic;
   Executor executor(wire, traffic);
+  executor.set_max_chunk(Executor::largest_chunk);
   Plan plan;
   plan.topology = "one message";
   const std::size_t count = 3293642752;  // 64 * 1024 * 50257
@@ -83,6 +84,26 @@ TEST_CASE("executor: both sides of a message cut it alike", "[executor]") {
   };
   CHECK(counts(wire.sent) == std::vector<std::size_t>{7, 7, 6});
   CHECK(counts(wire.received) == std::vector<std::size_t>{7, 7, 6});
+}
+
+TEST_CASE("executor: what is combined lands in a few slots in turn, piece by piece of all peers",
+          "[executor]") {
+  NoteTaker wire;
+  Traffic traffic;
+  Executor executor(wire, traffic);  // pieces of 2^16 floats: 256 KiB, of which 4 fill a MiB
+  const std::size_t piece = 1 << 16, count = 5 * piece;
+  std::vector<float> data(count);
+  Plan plan;
+  plan.rounds.resize(1);
+  plan.rounds[0] = {OnArrival::combine, {}, {{1, {0, count}}, {2, {0, count}}}};
+  executor.start(plan, data, Combine::sum).wait();
+  REQUIRE(wire.received.size() == 10);
+  for (std::size_t i = 0; i < 10; ++i) {
+    CHECK(wire.received[i].count == piece);
+    CHECK(wire.received[i].peer == (i % 2 == 0 ? 1 : 2));
+    CHECK(wire.received[i].data == wire.received[i % 4].data);
+  }
+  CHECK(traffic.total().bytes_received == 2 * 4 * count);
 }
 
 TEST_CASE("executor: plans in flight have tags of their own, within the bound", "[executor]") {

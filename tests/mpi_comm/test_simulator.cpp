@@ -128,6 +128,24 @@ TEST_CASE("simulator: a plan that leans on buffering is a deadlock", "[simulator
   CHECK(simulate(plans, buffers).size() == 2);
 }
 
+TEST_CASE("simulator: combining in an order that the senders cannot keep is a deadlock") {
+  // Rank 0 combines what comes from 1 before what comes from 2; but 1 first waits for 2, which
+  // first wants to be rid of its message to 0.
+  std::vector<Plan> plans(3);
+  plans[0].rounds.resize(1);
+  plans[0].rounds[0] = {OnArrival::combine, {}, {{1, {0, 1}}, {2, {0, 1}}}};
+  plans[1].rounds.resize(2);
+  plans[1].rounds[0].receive(2, {1, 2});
+  plans[1].rounds[1].send(0, {0, 1});
+  plans[2].rounds.resize(2);
+  plans[2].rounds[0].send(0, {0, 1});
+  plans[2].rounds[1].send(1, {1, 2});
+  std::vector<std::vector<float>> buffers(3, std::vector<float>(2));
+  CHECK(simulate(plans, buffers).size() == 3);
+  std::swap(plans[0].rounds[0].receives[0], plans[0].rounds[0].receives[1]);
+  CHECK(simulate(plans, buffers).empty());
+}
+
 TEST_CASE("simulator: faults of a single round", "[simulator]") {
   const auto faults_of = [](const Round& round) {
     std::vector<Plan> plans(2);

@@ -98,9 +98,10 @@ TEST_CASE("watchdog: the line says who waits and what the others did", "[watchdo
   stopped.written -= 40;
   stopped.host = "hive2";
   stopped.pid = 7;
+  stopped.activity = "the optimizer's update";
   CHECK(describe_stall({waits(0, 1), stopped}, 2, 5) ==
         "rank 0 waits in all_reduce #812 (ring, round 1); the process of rank 1 (hive2, pid 7) has "
-        "been silent for 40 s");
+        "been silent for 40 s, last in the optimizer's update");
 }
 
 TEST_CASE("watchdog: a heartbeat survives its file", "[watchdog]") {

@@ -75,7 +75,8 @@ TEST_CASE("inspect flight: records without a difference") {
   const TemporaryFolder folder;
   for (const int rank : {0, 1}) write_record(folder, rank, 2, "", {{0, reduce, 6}, {1, reduce, 3}});
   CHECK(run_shell("inspect flight " + folder.path()).out ==
-        "#0 to #1: alike on all 2\nno collective differs\n");
+        "#0 to #1: alike on all 2\nnone differs; #1 is the last\n  ranks 0,1      " + reduce +
+            ", 3 of 6 rounds done\n");
 }
 
 TEST_CASE("inspect flight: nothing to read is an error that says so") {

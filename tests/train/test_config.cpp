@@ -220,6 +220,7 @@ TEST_CASE("config: help shows every key with its default, and wins over errors")
     CHECK_THAT(command.text, Contains("--" + key.full_name()));
   CHECK_THAT(command.text, Contains("default 1337") && Contains("one of constant"));
   CHECK(parse({"--version"}).action == Action::version);
+  CHECK(parse({"--print-completion"}).action == Action::print_completion);
   CHECK(parse({}).action == Action::train);
 }
 

@@ -9,6 +9,7 @@
 #include "mpi_comm/thread_communicator.h"
 #include "synthetic_text.h"
 #include "train/build.h"
+#include "train/build_sync.h"
 
 namespace skep::test {
 
@@ -65,6 +66,7 @@ inline Recording train(const Config& config, int ranks, const std::string& resum
                        const std::function<void(Parts&)>& prepare = {}) {
   Recording recording;
   run_ranks(ranks, [&](Communicator& comm) {
+    prepare_wires(config, comm);
     Parts parts = build_parts(config, comm);
     if (prepare) prepare(parts);
     Trainer trainer(parts, build_limits(config));

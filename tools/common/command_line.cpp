@@ -6,6 +6,7 @@
 
 #include "engine/core/error.h"
 #include "train/edit_distance.h"
+#include "train/version.h"
 
 namespace skep {
 namespace {
@@ -68,6 +69,8 @@ std::string parse(CLI::App& flags, const Arguments& arguments, Surplus surplus) 
     flags.parse(reversed);
   } catch (const CLI::CallForHelp&) {
     return flags.help();
+  } catch (const CLI::CallForVersion& version) {
+    return version.what();
   } catch (const CLI::ParseError& error) {
     if (surplus == Surplus::refuse) refuse_unknown(flags);  // the likelier cause
     fail(ErrorKind::usage, "{}; see {} --help", error.what(), flags.get_name());
@@ -82,6 +85,7 @@ std::unique_ptr<CLI::App> make_flags(const std::string& name, const std::string&
   auto flags = std::make_unique<CLI::App>(purpose, name);
   flags->get_formatter()->column_width(30);
   flags->set_help_flag("--help,-h", "print this text");
+  flags->set_version_flag("--version", version_line(), "print the version");
   return flags;
 }
 

@@ -4,6 +4,7 @@
 
 #include "engine/core/error.h"
 #include "tools/common/print.h"
+#include "train/version.h"
 
 namespace skep {
 namespace {
@@ -21,7 +22,10 @@ std::string list_commands(const std::string& tool, const std::string& purpose,
   std::string text = fmt::format("{}\nUsage: {} COMMAND [OPTIONS]\n\nCommands:\n", purpose, tool);
   for (const Command& command : commands)
     text += fmt::format("  {:<12} {}\n", command.name, command.purpose);
-  return text + fmt::format("\n`{} COMMAND --help` explains one.\n", tool);
+  return text +
+         fmt::format(
+             "\nOptions:\n  -h,--help    print this text; after a COMMAND, that one's options\n"
+             "  --version    print the version\n");
 }
 
 }  // namespace
@@ -48,6 +52,7 @@ void run_command(const std::string& tool, const std::string& purpose,
   if (arguments.empty()) fail(ErrorKind::usage, "name a command: {}", fmt::join(names, ", "));
   const std::string& wish = arguments.front();
   if (wish == "--help" || wish == "-h") return print(list_commands(tool, purpose, commands));
+  if (wish == "--version") return print(version_line());
   for (const Command& command : commands)
     if (command.name == wish) return command.run(Arguments(arguments.begin() + 1, arguments.end()));
   fail(ErrorKind::usage, "unknown command {}; {}commands: {}", wish, suggestion(wish, names),

@@ -10,9 +10,13 @@ EvaluateOptions parse_evaluate(const Arguments& arguments) {
   const auto flags =
       make_flags("evaluate",
                  "Measures the loss of a model on a text or a token file, on any number of ranks.");
-  flags->add_option("--model", options.model, "folder of a model, or a checkpoint")
+  flags
+      ->add_option("--model", options.model,
+                   "a checkpoint (runs/NAME/ckpt/step-N), or a folder as of Hugging Face")
       ->type_name("DIR")
       ->required();
+  flags->footer(
+      "Example:\n  $ mpirun -np 2 evaluate --model runs/NAME/ckpt/step-N --data input.txt\n");
   flags->add_option("--data", options.data, "a text, or a token file of nanoGPT or llm.c")
       ->type_name("FILE")
       ->required();

@@ -22,10 +22,19 @@ GenerateOptions parse_generate(const Arguments& arguments) {
   std::string prompt, prompt_ids;
   bool no_cache = false, ids = false;
   const auto flags = make_flags("generate", "Continues a prompt with a trained model.");
-  flags->add_option("--model", options.model, "folder of a model, or a checkpoint")
+  flags
+      ->add_option("--model", options.model,
+                   "a checkpoint (runs/NAME/ckpt/step-N), or a folder as of Hugging Face")
       ->type_name("DIR")
       ->required();
-  CLI::Option* text = flags->add_option("--prompt", prompt, "text to continue")->type_name("TEXT");
+  flags->footer(
+      "Examples:\n"
+      "  $ generate --model runs/NAME/ckpt/step-N --prompt \"The \" --tokens 200 --temperature "
+      "0.8\n"
+      "  $ generate --model DIR --prompt-ids 464,3290 --ids --temperature 0\n");
+  CLI::Option* text =
+      flags->add_option("--prompt", prompt, "text to continue; this or --prompt-ids must be given")
+          ->type_name("TEXT");
   CLI::Option* list =
       flags->add_option("--prompt-ids", prompt_ids, "token ids to continue")->type_name("1,2,3");
   add_number(*flags, "--tokens", "N", options.tokens, "how many new tokens");

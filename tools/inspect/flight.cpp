@@ -134,7 +134,10 @@ std::string merge_flights(const std::string& folder) {
   while (sequence < end && alike(flights, sequence)) ++sequence;
   if (sequence > first)
     text += fmt::format("#{} to #{}: alike on all {}\n", first, sequence - 1, flights.size());
-  if (sequence == end) return text + "no collective differs\n";
+  if (end == 0) return text + "no rank has started a collective\n";
+  if (sequence == end)
+    return text + fmt::format("none differs; #{} is the last\n", end - 1) +
+           describe_difference(flights, end - 1);
   return text + fmt::format("#{}: the first that differs\n", sequence) +
          describe_difference(flights, sequence);
 }

@@ -21,6 +21,7 @@ namespace fs = std::filesystem;
 // throws the error of the lowest rank that failed.
 std::vector<std::string> gather_or_fail(Communicator& comm,
                                         const std::function<std::string()>& part) {
+  comm.set_phase("checkpoint");
   int code = 0;
   std::string text;
   try {

@@ -61,7 +61,7 @@ class ExactReduction final : public Reduction {
                                 const SyncRound& round) override {
     const auto first = static_cast<std::size_t>(begin), n = static_cast<std::size_t>(end - begin);
     const std::span sums(sums_.data() + first, n);
-    Pending pending = round.comm.start(round.topology.all_reduce(round.place(), n), sums);
+    Pending pending = round.comm.start_all_reduce(sums, Combine::sum, round.route());
     return std::make_unique<ExactFlight>(round.comm, std::move(pending), sums,
                                          std::span(store.grads().data<float>() + first, n),
                                          1 / scale_);

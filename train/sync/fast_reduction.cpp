@@ -21,8 +21,8 @@ class FastReduction final : public Reduction {
                                 const SyncRound& round) override {
     const std::span part(store.grads().data<float>() + begin,
                          static_cast<std::size_t>(end - begin));
-    Plan plan = round.topology.all_reduce(round.place(), part.size());
-    return std::make_unique<FastFlight>(round.comm, round.comm.start(std::move(plan), part));
+    return std::make_unique<FastFlight>(
+        round.comm, round.comm.start_all_reduce(part, Combine::sum, round.route()));
   }
 };
 
