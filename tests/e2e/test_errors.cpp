@@ -102,7 +102,7 @@ TEST_CASE("mistakes: the command line", "[mistakes]") {
       {"beyond 64 bits", "", train + "--run.steps 99999999999999999999", 2, "run.steps"},
       {"negative", "", train + "--model.layers -2", 2, "model.layers must be an integer, from 1"},
       {"a word that is none of the choices", "", train + "--comm.topology star", 2,
-       "comm.topology must be one of ring"},
+       "comm.topology must be one of exponential"},
       {"a name that is a path", "", train + "--run.name ../x", 2, "run.name"},
       {"heads that do not divide", "", train + "--model.heads 5", 2,
        "model.heads 5 does not divide model.width 32; the nearest widths that do are 30 and 35"},

@@ -21,7 +21,7 @@ with tempfile.TemporaryDirectory(prefix="skep-tour-") as folder:
         os.symlink(os.path.join(repository, name), os.path.join(folder, name))
     for command in commands:
         print("$", command, flush=True)
-        run = subprocess.run(command, shell=True, cwd=folder, text=True, timeout=240, stdin=subprocess.DEVNULL,
+        run = subprocess.run(command, shell=True, cwd=folder, text=True, errors="replace", timeout=240, stdin=subprocess.DEVNULL,
                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         print(run.stdout[-1500:], flush=True)
         if run.returncode != 0 or not run.stdout.strip():

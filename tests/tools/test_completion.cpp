@@ -26,7 +26,7 @@ TEST_CASE("completion: keys, names, files, and nothing for numbers") {
   CHECK(offered("train --optim.b") == "--optim.beta1\n--optim.beta2\n");
   CHECK(offered("train --print-") == "--print-config\n--print-completion\n");
   CHECK(offered("train --optim.lr 1 --comm.topo") == "--comm.topology\n");
-  CHECK(offered("train --precision.compute ''") == "fp32\nbf16\n");
+  CHECK(offered("train --precision.compute ''") == "fp32\nbf16\nfp16\n");
   CHECK(offered("train --optim.kind s") == "sgd\n");
   CHECK(offered("train --model.bias t") == "true\n");
   CHECK(offered("train --optim.lr ''") == "\n");

@@ -63,7 +63,7 @@ batch: global_batch micro_batch
 optim: kind lr min_lr beta1 beta2 eps weight_decay max_norm
 schedule: kind warmup decay_steps cycle cycle_mult unit jitter
 precision: compute loss_scale growth_interval min_scale
-comm: topology cluster_size reduction exact_scale wire bucket_mb overlap hash_every check timeout
+comm: topology transport cluster_size reduction exact_scale wire bucket_mb overlap hash_every check timeout
 sync: rule period
 compress: codec density block error_feedback
 loss: z_weight
@@ -154,7 +154,7 @@ TEST_CASE("config: errors on the command line") {
       {{"--comm.topology", ""},
        "comm.topology must be one of exponential, full_mesh, grid, halving_doubling, hierarchical, "
        "random_clusters, ring, "
-       "tree, got \"\""},
+       "tree, auto, got \"\""},
       {{"--run.name", ""}, "run.name must be a text, a name without /, got \"\""},
       {{"--run.name="}, "--run.name needs a value; see --help"},
       {{"--run.name"}, "--run.name needs a value; see --help"},

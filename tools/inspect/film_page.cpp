@@ -41,7 +41,9 @@ Json json_of(const Film& film) {
 }
 
 std::string replaced(std::string text, std::string_view mark, std::string_view by) {
-  return text.replace(text.find(mark), mark.size(), by);
+  for (std::size_t at = text.find(mark); at != text.npos; at = text.find(mark, at + by.size()))
+    text.replace(at, mark.size(), by);
+  return text;
 }
 
 }  // namespace
