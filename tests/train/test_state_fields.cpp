@@ -86,8 +86,8 @@ struct Field {
 std::vector<Field> fields_of(const std::string& checkpoint) {
   const std::string folder = state_folders(checkpoint).front();
   std::vector<Field> fields;
-  for (const auto& [name, value] : numbers_of(folder).items())
-    fields.push_back({name, Field::Kind::number});
+  const Json numbers = numbers_of(folder);
+  for (const auto& [name, value] : numbers.items()) fields.push_back({name, Field::Kind::number});
   const auto file = SafetensorsFile::open(folder + "/state.safetensors");
   for (const StoredTensor& t : file.tensors()) fields.push_back({t.name, Field::Kind::tensor});
   return fields;
