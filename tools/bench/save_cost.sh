@@ -1,8 +1,9 @@
 #!/bin/bash
-# What saving costs: trains a model of 30 million parameters, saves every 100 steps, and sets the
+# What saving costs: trains a model of about 30 million parameters, saves every 100 steps, and sets the
 # time that training waited beside a plain write of the same bytes to the same disk.
 # usage: save_cost.sh BINARY_FOLDER TEXT [RANKS=2] [STEPS=300] [FOLDER=save_cost]
 set -eu
+[ "${4:-300}" -ge 200 ] || { echo "save_cost: at least 200 steps: the save at the end is not beside training"; exit 2; }
 bin=$1 text=$2 ranks=${3:-2} steps=${4:-300} folder=${5:-save_cost}
 mkdir -p "$folder"
 mpirun -q -np "$ranks" "$bin/train" --data.train "$text" --data.tokenizer byte --model.layers 9 \
