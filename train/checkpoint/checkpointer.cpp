@@ -115,8 +115,9 @@ void Checkpointer::copy(const CheckpointContent& content) {
 }
 
 void Checkpointer::copy_model(const CheckpointContent& content, std::vector<FileImage> shared) {
-  for (FileImage& file : model_files(content)) shared.push_back(std::move(file));
-  snapshot_.add_share(shared, comm_.rank(), comm_.size());
+  std::vector<FileImage> files = model_files(content);
+  for (FileImage& file : shared) files.push_back(std::move(file));
+  snapshot_.add_share(files, comm_.rank(), comm_.size());
 }
 
 bool Checkpointer::written() const {
