@@ -99,7 +99,7 @@ Tensor Gpt2::features(const Tensor& tokens, const Pass& pass) {
   const Tensor embedded = tokens_(tokens, pass);                     // (B, T, C)
   const Tensor placed = positions_(position_ids(seen, time), pass);  // (T, C)
   Tensor x = dropout_(add(embedded, placed), pass);
-  for (Gpt2Block* block : blocks_) x = (*block)(x, pass);
+  for (Gpt2Block* block : blocks_) x = run_block(*block, x, pass);
   if (pass.cache) pass.cache->advance(time);
   return norm_(x, pass);
 }

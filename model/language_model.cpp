@@ -1,5 +1,6 @@
 #include "model/language_model.h"
 
+#include "engine/autograd/recompute.h"
 #include "engine/core/error.h"
 #include "model/gpt2.h"
 
@@ -10,6 +11,11 @@ std::string to_string(const ModelConfig& c) {
       "{}, {} layers, {} heads, width {}, context {}, vocab {} in {} rows, {}, {}, dropout {}",
       c.arch, c.layers, c.heads, c.width, c.context, c.vocab, c.padded_vocab,
       c.bias ? "biases" : "no biases", c.tied ? "tied head" : "own head", c.dropout);
+}
+
+Tensor LanguageModel::run_block(Module& block, const Tensor& x, const Pass& pass) {
+  if (pass.activations == Pass::Activations::keep) return block(x, pass);
+  return recomputed([&block, pass](const Tensor& in) { return block(in, pass); }, x);
 }
 
 std::unique_ptr<LanguageModel> make_model(const ModelConfig& config) {

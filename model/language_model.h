@@ -20,6 +20,10 @@ class LanguageModel : public Module {
   const ModelConfig& config() const { return config_; }
   std::unique_ptr<KvCache> make_cache() const { return std::make_unique<KvCache>(config_.layers); }
 
+ protected:
+  /// One block of the residual stream, with its activations kept or not as the pass says.
+  static Tensor run_block(Module& block, const Tensor& x, const Pass& pass);
+
  private:
   ModelConfig config_;
 };

@@ -1,6 +1,7 @@
 #include "model/module.h"
 
 #include "engine/autograd/grad_slot.h"
+#include "engine/autograd/recompute.h"
 
 namespace skep {
 namespace {
@@ -25,13 +26,13 @@ void watch_gradient(const Tensor& out, std::shared_ptr<const Probe> probe,
 
 Tensor Module::operator()(const Tensor& x, const Pass& pass) {
   for (const auto& probe : probes_)
-    if (probe->enter) probe->enter(path_);
+    if (probe->enter && !recomputing()) probe->enter(path_);
   return shown(x, forward(x, pass));
 }
 
 Tensor Module::shown(const Tensor& in, Tensor out) const {
   for (const auto& probe : probes_) {
-    if (probe->forward) probe->forward(path_, in, out);
+    if (probe->forward && !recomputing()) probe->forward(path_, in, out);
     watch_gradient(out, probe, path_);
   }
   return out;
@@ -52,6 +53,10 @@ std::vector<Parameter*> Module::parameters() {
 
 void Module::attach(std::shared_ptr<const Probe> probe) {
   visit([&](Module& m) { m.probes_.push_back(probe); });
+}
+
+void Module::detach(const std::shared_ptr<const Probe>& probe) {
+  visit([&](Module& m) { std::erase(m.probes_, probe); });
 }
 
 const Parameter& Module::parameter(const std::string& name, const Shape& shape, const Init& init) {

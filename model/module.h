@@ -22,6 +22,8 @@ struct Pass {
   std::uint64_t first_sample = 0;  ///< global index of the batch's first sample
   KvCache* cache = nullptr;        ///< generation: keys and values of earlier positions
   double z_weight = 0;             ///< of the z-loss that a model's loss() adds
+  /// What a block computes inside: kept for backward, or dropped and computed again there.
+  enum class Activations { keep, recompute } activations = Activations::keep;
 };
 
 /// Looks at what flows through modules. Each function may be empty.
@@ -58,6 +60,8 @@ class Module {
   std::vector<Parameter*> parameters();
   /// Attaches a probe here and below.
   void attach(std::shared_ptr<const Probe> probe);
+  /// Takes it away again.
+  void detach(const std::shared_ptr<const Probe>& probe);
 
  protected:
   virtual Tensor forward(const Tensor& x, const Pass& pass) = 0;

@@ -73,6 +73,12 @@ LossScaler::Settings scaler_settings(const Config& config, const BatchSplit& spl
   return settings;
 }
 
+ViewSettings view_settings(const LossSection& loss, const BatchSplit& split) {
+  using Known = ViewSettings::Known;
+  return {loss.temperature, loss.ema,
+          split.accumulation > 1 ? Known::past_steps : Known::this_step};
+}
+
 void add_data(Parts& parts, const Config& config, Corpus&& corpus, const BatchSplit& split) {
   const int rank = parts.comm.rank(), ranks = parts.comm.size();
   parts.tokenizer = corpus.tokenizer;
@@ -158,8 +164,11 @@ Parts build_parts(const Config& config, Communicator& comm, const std::vector<in
   parts.parameters = std::make_unique<ParameterStore>(*parts.model, config.run.seed, DType::f32,
                                                       compute_dtype(config.precision));
   parts.objective = make_next_token(config.loss.z_weight);
+  if (config.loss.view_weighting == "adaptive")
+    parts.views = std::make_unique<ViewWeights>(view_settings(config.loss, split));
   parts.optimizer = make_optimizer(config.optim, parts.parameters->values());
   parts.scaler = std::make_unique<LossScaler>(scaler_settings(config, split));
+  if (config.model.recompute) parts.activations = Pass::Activations::recompute;
   add_data(parts, config, std::move(corpus), split);
   const double steps_per_epoch = static_cast<double>(parts.loader->order().windows) /
                                  static_cast<double>(config.batch.global_batch);
@@ -180,6 +189,7 @@ Limits build_limits(const Config& config) {
   limits.checkpoint_every = config.checkpoint.every;
   limits.checkpoint_keep = config.checkpoint.keep;
   limits.checkpoint_folder = checkpoint_directory(config);
+  limits.run_folder = run_directory(config);
   limits.stop_signal = stop_signal;
   limits.unused_parameters = config.ddp.find_unused_parameters ? UnusedParameters::When::watch
                                                                : UnusedParameters::When::refuse;

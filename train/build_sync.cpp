@@ -7,6 +7,8 @@
 #include <limits>
 
 #include "mpi_comm/topologies/automatic.h"
+#include "train/sync/accumulate.h"
+#include "train/sync/diloco.h"
 #include "train/sync/every_step.h"
 #include "train/sync/local_sgd.h"
 
@@ -46,6 +48,11 @@ Phase make_phase(const Config& config, const Communicator& comm, const std::vect
   const bool everybody = phase.topology->reach(ranks) == Reach::global;
   if (config.sync.rule == "local_sgd")
     phase.sync = make_local_sgd(config.sync.period);
+  else if (config.sync.rule == "diloco")
+    phase.sync =
+        make_diloco({config.sync.period, config.sync.outer_lr, config.sync.outer_momentum});
+  else if (config.sync.rule == "accumulate")
+    phase.sync = make_accumulate(config.sync.period, reduction, bucket_settings(config.comm));
   else if (everybody)
     phase.sync = make_every_step(reduction, bucket_settings(config.comm));
   else

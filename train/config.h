@@ -39,6 +39,7 @@ struct ModelSection {
   double dropout = 0;
   bool bias = true;
   bool tied = true;
+  bool recompute = false;
 };
 
 struct DataSection {
@@ -98,6 +99,8 @@ struct CommSection {
 struct SyncSection {
   std::string rule = "every_step";
   std::int64_t period = 4;
+  double outer_lr = 0.7;
+  double outer_momentum = 0.9;
 };
 
 struct CompressSection {
@@ -108,6 +111,9 @@ struct CompressSection {
 };
 
 struct LossSection {
+  std::string view_weighting = "uniform";
+  double temperature = 1;
+  double ema = 0;
   double z_weight = 0;
 };
 

@@ -57,14 +57,20 @@ Reach reach_of(const CommSection& comm, std::int64_t ranks) {
 /// Where ranks meet in part, or now and then, their parameters travel, not their gradients.
 void check_meeting(const Config& config, std::int64_t ranks, const std::string& place) {
   const bool partial = reach_of(config.comm, ranks) == Reach::partial;
-  if (!partial && config.sync.rule == "every_step") return;
+  const std::string& rule = config.sync.rule;
+  if (partial && (rule == "accumulate" || rule == "diloco"))
+    fail(ErrorKind::usage,
+         "{}sync.rule {} cannot be had: it is for all ranks together, and topology {} groups only "
+         "some of the {} at a step; use sync.rule local_sgd",
+         place, rule, config.comm.topology, ranks);
+  if (!partial && (rule == "every_step" || rule == "accumulate")) return;
   const std::string why =
-      partial ? fmt::format(
-                    "topology {} groups only some of the {} ranks at a step, so parameters "
-                    "are averaged in fp32 and no gradients travel",
-                    config.comm.topology, ranks)
-              : fmt::format("sync.rule {} averages parameters in fp32 and no gradients travel",
-                            config.sync.rule);
+      partial
+          ? fmt::format(
+                "topology {} groups only some of the {} ranks at a step, so parameters "
+                "are averaged in fp32 and no gradients travel",
+                config.comm.topology, ranks)
+          : fmt::format("sync.rule {} averages parameters in fp32 and no gradients travel", rule);
   if (config.comm.reduction == "exact")
     fail(ErrorKind::usage, "{}comm.reduction exact cannot be had: {}", place, why);
   if (config.comm.wire != "fp32")
@@ -74,10 +80,27 @@ void check_meeting(const Config& config, std::int64_t ranks, const std::string& 
          why);
 }
 
+/// Weights of views are factors in one sum of gradients over all ranks.
+void check_views(const Config& config, std::int64_t ranks, const std::string& place) {
+  if (config.loss.view_weighting == "uniform") return;
+  const std::string& rule = config.sync.rule;
+  const bool sums = rule == "every_step" || rule == "accumulate";
+  if (!sums || reach_of(config.comm, ranks) == Reach::partial)
+    fail(ErrorKind::usage,
+         "{}loss.view_weighting adaptive cannot be had: ranks train by themselves with sync.rule "
+         "{} and topology {}, so no rank's loss weighs against another's",
+         place, rule, config.comm.topology);
+}
+
+void check_phase(const Config& config, std::int64_t ranks, const std::string& place) {
+  check_meeting(config, ranks, place);
+  check_views(config, ranks, place);
+}
+
 void check_phases(const Config& config, std::int64_t ranks) {
-  if (config.phases.empty()) return check_meeting(config, ranks, "");
+  if (config.phases.empty()) return check_phase(config, ranks, "");
   for (std::size_t i = 0; i < config.phases.size(); ++i)
-    check_meeting(during_phase(config, config.phases[i]), ranks, fmt::format("phase {}: ", i + 1));
+    check_phase(during_phase(config, config.phases[i]), ranks, fmt::format("phase {}: ", i + 1));
 }
 
 }  // namespace
@@ -90,7 +113,12 @@ void validate(const Config& config, std::int64_t ranks) {
   check_schedule(config);
   check_comm(config.comm, config.compress.codec);
   check_phases(config, ranks);
-  split_batch(config.batch, ranks);
+  const BatchSplit split = split_batch(config.batch, ranks);
+  if (config.loss.view_weighting == "adaptive" && split.accumulation > 1 && config.loss.ema == 0)
+    fail(ErrorKind::usage,
+         "loss.view_weighting adaptive with {} micro-batches a step weighs by past losses: set "
+         "loss.ema greater than 0, or batch.micro_batch to 0",
+         split.accumulation);
 }
 
 BatchSplit split_batch(const BatchSection& batch, std::int64_t ranks) {

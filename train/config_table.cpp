@@ -40,6 +40,10 @@ Rule from_to(std::int64_t low, std::int64_t high) {
 /// Sizes of things in memory. The bound keeps products of two of them within 64 bits.
 Rule size_from(std::int64_t low) { return from_to(low, std::numeric_limits<std::int32_t>::max()); }
 
+Rule finite() {
+  return {"finite", [](const ConfigValue& value) { return std::isfinite(as_number(value)); }};
+}
+
 Rule above_zero() {
   return {"greater than 0", [](const ConfigValue& value) {
             return as_number(value) > 0 && std::isfinite(as_number(value));
@@ -159,6 +163,9 @@ void add_model(std::vector<ConfigKey>& keys) {
             "share of activations zeroed while training");
   model.add("bias", &ModelSection::bias, any(), "biases in linear layers and layer norms");
   model.add("tied", &ModelSection::tied, any(), "one matrix for embedding and output layer");
+  model.add("recompute", &ModelSection::recompute, any(),
+            "compute each block again in backward instead of keeping its activations: less memory, "
+            "a third more time");
 }
 
 void add_data(std::vector<ConfigKey>& keys) {
@@ -271,10 +278,15 @@ void add_comm(std::vector<ConfigKey>& keys) {
 
 void add_sync(std::vector<ConfigKey>& keys) {
   Section sync(keys, "sync", &Config::sync);
-  sync.add("rule", &SyncSection::rule, one_of({"every_step", "local_sgd"}),
-           "every_step sums gradients over all ranks; local_sgd trains each rank by itself and "
-           "averages the parameters every sync.period steps");
-  sync.add("period", &SyncSection::period, at_least(1), "steps from one average to the next");
+  sync.add("rule", &SyncSection::rule, one_of({"every_step", "accumulate", "local_sgd", "diloco"}),
+           "every_step sums gradients over all ranks; accumulate does so, and updates, every "
+           "sync.period steps; local_sgd trains each rank by itself and averages the parameters "
+           "every sync.period steps; diloco takes an outer step along that average instead");
+  sync.add("period", &SyncSection::period, at_least(1), "steps from one meeting to the next");
+  sync.add("outer_lr", &SyncSection::outer_lr, above_zero(),
+           "learning rate of diloco's outer step");
+  sync.add("outer_momentum", &SyncSection::outer_momentum, fraction_below_one(),
+           "Nesterov momentum of diloco's outer steps");
 }
 
 void add_compress(std::vector<ConfigKey>& keys) {
@@ -292,6 +304,13 @@ void add_compress(std::vector<ConfigKey>& keys) {
 
 void add_loss(std::vector<ConfigKey>& keys) {
   Section loss(keys, "loss", &Config::loss);
+  loss.add("view_weighting", &LossSection::view_weighting, one_of({"uniform", "adaptive"}),
+           "adaptive: the batch of each rank, a view, weighs by its loss");
+  loss.add("temperature", &LossSection::temperature, finite(),
+           "of adaptive: above 0 views with a large loss weigh more, below 0 less");
+  loss.add("ema", &LossSection::ema, fraction_below_one(),
+           "share of the past in the losses that adaptive looks at; several micro-batches a step "
+           "need some");
   loss.add("z_weight", &LossSection::z_weight, at_least(0),
            "weight of the squared log-sum-exp of a token's logits in the training loss (z-loss)");
 }

@@ -19,7 +19,8 @@ double type_bytes(const Parts& parts) {
 
 // What is kept for backward, per token and block: the residual stream twice in fp32 (each norm's
 // input); in the compute type both norms' results, query, key and value, the heads' result, the
-// hidden layer before and after gelu. Then the head's logits and gradients.
+// hidden layer before and after gelu. Then the head's logits and gradients. Recomputing keeps the
+// input of every block and the inside of one, which is gone before the head begins.
 double activation_bytes(const Parts& parts, double tokens) {
   const ModelConfig& c = parts.model->config();
   const double narrow = type_bytes(parts), width = static_cast<double>(c.width);
@@ -28,19 +29,25 @@ double activation_bytes(const Parts& parts, double tokens) {
   const double ends = width * (4 + 2 * narrow);
   const double head = std::min(tokens, head_chunk_rows) * vocab * (narrow == 4 ? 4 : 4 + narrow) +
                       vocab * width * 4;
-  return tokens * (static_cast<double>(c.layers) * block + ends) + head;
+  const double layers = static_cast<double>(c.layers);
+  if (parts.activations == Pass::Activations::recompute)
+    return tokens * (layers * width * 4 + ends) + std::max(head, tokens * block);
+  return tokens * (layers * block + ends) + head;
 }
 
 // Each weight multiplies each token once forward and twice backward. Attention multiplies every
-// panel of 64 queries with the keys it may see: twice forward, five times backward.
+// panel of 64 queries with the keys it may see: twice forward, five times backward. Recomputing
+// goes forward through the blocks once more.
 double product_flops(const Parts& parts, double sequences) {
   const ModelConfig& c = parts.model->config();
   const double width = static_cast<double>(c.width), time = static_cast<double>(c.context);
+  const double layers = static_cast<double>(c.layers);
+  const double again = parts.activations == Pass::Activations::recompute ? 1 : 0;
   const double weights =
-      static_cast<double>(c.layers) * 12 * width * width + static_cast<double>(c.vocab) * width;
+      (3 + again) * layers * 12 * width * width + 3 * static_cast<double>(c.vocab) * width;
   double seen = 0;  // keys in all panels, weighted by their queries
   for (double i = 0; i < time; i += 64) seen += std::min(64.0, time - i) * std::min(time, i + 64);
-  return sequences * (6 * weights * time + 7 * 2 * static_cast<double>(c.layers) * width * seen);
+  return sequences * 2 * (weights * time + (7 + 2 * again) * layers * width * seen);
 }
 
 std::string row(std::string_view what, double amount, double unit, std::string_view name) {

@@ -55,6 +55,7 @@ std::vector<std::string> files_of_ranks(const std::string& folder, const std::st
 // records of a stall or an error, which shall not mix with those of another.
 std::vector<std::string> files_in_the_way(const std::string& folder, std::int64_t first_step) {
   std::vector<std::string> names = files_of_ranks(folder, "flight");
+  for (std::string& name : files_of_ranks(folder, "bad_batch")) names.push_back(std::move(name));
   if (first_step > 0) return names;
   for (const char* kind : {"log", "heartbeat"})
     for (std::string& name : files_of_ranks(folder, kind)) names.push_back(std::move(name));

@@ -14,6 +14,7 @@
 #include "train/clip.h"
 #include "train/evaluate.h"
 #include "train/hash.h"
+#include "train/health/diagnosis.h"
 #include "train/observe/narrator.h"
 #include "train/observe/resources.h"
 #include "train/sync/average.h"
@@ -53,8 +54,9 @@ RunEnd Trainer::run() {
     Phase& phase = parts_.phases->at(progress_.step);  // which wires, which rule
     enter(phase);
     parts_.comm.set_phase("step");
-    const SyncRound round{parts_.comm, *phase.topology, limits_.seed, progress_.step,
-                          parts_.scaler->scale()};
+    const SyncRound round{
+        parts_.comm,    *phase.topology,        limits_.seed,
+        progress_.step, parts_.scaler->scale(), progress_.step - phase.first_step};
     const double lr = parts_.schedule->at(progress_.step);
 
     StepTotals own = fill_gradients(round);  // batch -> logits -> loss -> tape backward
@@ -99,22 +101,25 @@ RunEnd Trainer::stop() {
 
 StepTotals Trainer::fill_gradients(const SyncRound& round) {
   StepTotals totals;
-  parts_.parameters->clear_gradients();
+  phase_->sync->begin_step(*parts_.parameters);
   for (std::int64_t i = 0; i < parts_.loader->split().accumulation; ++i) {
     parts_.comm.doing("loading data");
     const Batch batch = parts_.loader->micro_batch(progress_.position, i);
-    Pass pass{Pass::Mode::train, derive_key(limits_.seed, "dropout")};
-    pass.first_sample = static_cast<std::uint64_t>(batch.samples.front());
+    Pass pass = training_pass(batch, limits_.seed);
+    pass.activations = parts_.activations;
     Tape tape;  // records every op below
     const Tensor loss = parts_.objective->loss(*parts_.model, batch, pass);
+    const ViewLoss view{loss.item(), static_cast<double>(batch.valid_targets)};
+    const double weight = parts_.views ? parts_.views->weight(view, parts_.comm) : 1;
     phase_->sync->before_backward(*parts_.parameters, round,
                                   {i, parts_.loader->split().accumulation});
     parts_.comm.doing("backward of the loss");
     // Writes into parameters->grads(); what is complete may travel already.
-    tape.backward(loss, parts_.scaler->scale());
-    totals.loss_sum += loss.item();
-    totals.tokens += static_cast<double>(batch.valid_targets);
+    tape.backward(loss, parts_.scaler->scale() * weight);
+    totals.loss_sum += view.loss_sum;
+    totals.tokens += view.tokens;
   }
+  if (parts_.views) parts_.views->end_step({totals.loss_sum, totals.tokens}, parts_.comm);
   unused_.found(parts_.parameters->zero_unwritten(), progress_.step + 1, parts_.comm.rank());
   return totals;
 }
@@ -125,7 +130,7 @@ void Trainer::enter(Phase& phase) {
   const bool were_apart = apart();
   phase_ = &phase;
   say(fmt::format("step {}: phase {}", progress_.step + 1, phase.name));
-  if (!were_apart || apart()) return;
+  if (!were_apart || phase.sync->starts_from() == Replicas::apart) return;
   const double before = rejoin(*parts_.parameters, *parts_.optimizer, *parts_.scaler, parts_.comm);
   check_replicas();
   say(fmt::format("step {}: the ranks are one again: consensus distance {:.3g} before, 0 after",
@@ -136,24 +141,35 @@ Trainer::Outcome Trainer::update(const StepTotals& summed, double lr) {
   if (summed.tokens == 0) {
     say(fmt::format("step {}: every target of the batch is ignored; no update",
                     progress_.step + 1));
-    return {};
+    return {0, false, true};
   }
   ParameterStore& store = *parts_.parameters;
   parts_.comm.doing("the optimizer's update");
   const Clip clip =
       clip_by_norm(store.grads(), summed.tokens * parts_.scaler->scale(), limits_.max_norm);
   const double scale = parts_.scaler->scale();
-  parts_.scaler->look(clip.finite);
-  if (!clip.finite) {
-    say(fmt::format("step {}: the gradient is not finite; no update{}", progress_.step + 1,
+  const bool finite = clip.finite && std::isfinite(summed.loss_sum);
+  if (!finite && !parts_.scaler->can_lower()) tell_where_numbers_were_lost();
+  parts_.scaler->look(finite);
+  if (!finite) {
+    say(fmt::format("step {}: the {} is not finite; no update{}", progress_.step + 1,
+                    clip.finite ? "loss" : "gradient",
                     parts_.scaler->handles_overflow()
                         ? fmt::format(", loss scale {:g} after {:g}", parts_.scaler->scale(), scale)
                         : ""));
-    return {clip.norm, false};
+    return {clip.norm, false, true};
   }
   parts_.optimizer->update(store.values(), store.grads(), store.decay_ranges(), lr, clip.factor);
   store.commit();
-  return {clip.norm, true};
+  return {clip.norm, true, true};
+}
+
+void Trainer::tell_where_numbers_were_lost() {
+  const std::string line =
+      diagnose(parts_, {progress_.step + 1, progress_.position, limits_.seed, limits_.run_folder},
+               phase_->sync->replicas());
+  if (skipped_in_a_row_ == 0) lost_numbers_ = line;
+  say(line);
 }
 
 void Trainer::report(const StepTotals& totals, const Outcome& outcome, double lr,
@@ -175,7 +191,7 @@ void Trainer::report(const StepTotals& totals, const Outcome& outcome, double lr
   r.topology = phase_->topology->name();
   r.sync = phase_->sync->name();
   r.scale = parts_.scaler->scale();
-  r.skipped = !outcome.updated;
+  r.skipped = outcome.due && !outcome.updated;
   r.rss_bytes = resident_bytes();
   parts_.comm.doing("reporting the step");
   for (auto& observer : parts_.observers) observer->on_step(r);
@@ -184,12 +200,13 @@ void Trainer::report(const StepTotals& totals, const Outcome& outcome, double lr
 // A step without a finite gradient now and then is noise; many in a row is a run that has diverged.
 // Every rank has the same gradients, so every rank decides the same.
 void Trainer::stop_if_hopeless(const Outcome& outcome, const StepTotals& totals) {
+  if (!outcome.due) return;
   const bool harmless = totals.tokens == 0 || parts_.scaler->handles_overflow();
   skipped_in_a_row_ = outcome.updated || harmless ? 0 : skipped_in_a_row_ + 1;
   if (skipped_in_a_row_ >= most_skips_in_a_row)
     fail(ErrorKind::non_finite,
-         "the gradient was not finite in {} steps in a row, the last of them step {}: {}",
-         skipped_in_a_row_, progress_.step, advice());
+         "the gradient was not finite in {} steps in a row ({}), the last of them step {}: {}",
+         skipped_in_a_row_, lost_numbers_, progress_.step, advice());
 }
 
 // What the end of the run does anyway is not done twice.
@@ -249,14 +266,16 @@ CheckpointContent Trainer::content() {
             witness_.archive(archive);
             parts_.optimizer->archive(archive);
             parts_.scaler->archive(archive);
-            parts_.phases->archive(archive);
+            if (parts_.views) parts_.views->archive(archive, parts_.comm.size());
+            parts_.phases->archive(archive, *parts_.parameters, progress_.step);
             parts_.reduction->archive(archive);
           },
           parts_.comm.rank(),
           parts_.comm.size(),
-          apart()                           ? CheckpointContent::Replicas::apart
-          : parts_.reduction->keeps_state() ? CheckpointContent::Replicas::own_state
-                                            : CheckpointContent::Replicas::equal};
+          apart() ? CheckpointContent::Replicas::apart
+          : phase_->sync->keeps_state() || parts_.reduction->keeps_state()
+              ? CheckpointContent::Replicas::own_state
+              : CheckpointContent::Replicas::equal};
 }
 
 void Trainer::resume(const std::string& checkpoint) {

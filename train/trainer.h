@@ -14,6 +14,7 @@
 #include "train/checkpoint/witness.h"
 #include "train/data/loader.h"
 #include "train/data/tokenizer.h"
+#include "train/loss/multi_view.h"
 #include "train/loss/objective.h"
 #include "train/observe/observer.h"
 #include "train/precision/loss_scaler.h"
@@ -36,11 +37,13 @@ struct Parts {
   std::unique_ptr<LanguageModel> model;
   std::unique_ptr<ParameterStore> parameters;
   std::unique_ptr<Objective> objective;
+  std::unique_ptr<ViewWeights> views;    ///< null: every rank's losses weigh the same
   std::shared_ptr<Reduction> reduction;  ///< of every phase that sums gradients
   std::unique_ptr<PhaseSchedule> phases;
   std::unique_ptr<Optimizer> optimizer;
   std::unique_ptr<LrSchedule> schedule;
   std::unique_ptr<LossScaler> scaler;
+  Pass::Activations activations = Pass::Activations::keep;  ///< in training
   std::vector<std::unique_ptr<Observer>> observers;
 };
 
@@ -53,6 +56,7 @@ struct Limits {
   std::int64_t checkpoint_every = 0;  ///< 0: only at the end
   std::int64_t checkpoint_keep = 3;
   std::string checkpoint_folder;
+  std::string run_folder;  ///< where batches that cannot be learned from are kept; empty: nowhere
   UnusedParameters::When unused_parameters = UnusedParameters::When::refuse;
   std::function<int()> stop_signal = [] { return 0; };  ///< asked after every step; 0: go on
 };
@@ -88,6 +92,7 @@ class Trainer {
   struct Outcome {
     double norm = 0;
     bool updated = false;
+    bool due = false;
   };
   RunEnd stop();
   void enter(Phase& phase);
@@ -105,6 +110,7 @@ class Trainer {
   void compare_replicas();
   void check_replicas();
   void stop_if_hopeless(const Outcome& outcome, const StepTotals& totals);
+  void tell_where_numbers_were_lost();
   void say(const std::string& text);
 
   Parts& parts_;
@@ -113,6 +119,7 @@ class Trainer {
   UnusedParameters unused_;
   Progress progress_;
   std::int64_t skipped_in_a_row_ = 0;
+  std::string lost_numbers_;  // how the steps skipped in a row began
   Checkpointer checkpoints_;
   Witness witness_;               // of the checkpoint last begun or read
   std::int64_t saved_step_ = -1;  // of the checkpoint last completed or read

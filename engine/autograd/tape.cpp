@@ -68,11 +68,27 @@ void Tape::backward(const Tensor& loss, double seed) {
             std::any_of(nodes_.rbegin(), nodes_.rend(),
                         [&](const auto& node) { return produces(*node, loss.slot()); }),
         "backward: the loss was not recorded on this tape, or its backward has run already");
-  const NoGrad pause;
   GradSlot& start = *loss.slot();
   start.value = empty(loss.shape(), start.dtype, loss.device());
   fill(start.value, seed);
   start.written = true;
+  walk();
+}
+
+void Tape::backward(std::span<const Tensor> outputs, std::span<const Tensor> grads) {
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    if (!outputs[i].wants_grad() || !grads[i].defined()) continue;
+    GradSlot& start = *outputs[i].slot();
+    check(grads[i].shape() == start.shape, "backward: gradient {} for a tensor of shape {}",
+          grads[i].shape(), start.shape);
+    start.value = grads[i];
+    start.written = true;
+  }
+  walk();
+}
+
+void Tape::walk() {
+  const NoGrad pause;
   while (!nodes_.empty()) {
     Node& node = *nodes_.back();
     const std::vector<Tensor> grads = take_gradients(node);

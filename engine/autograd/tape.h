@@ -24,11 +24,15 @@ class Tape {
   /// Gradients of `seed` * `loss` (a scalar recorded here) into the slots of all that want one.
   /// Consumes the tape. Whatever a node throws names its op.
   void backward(const Tensor& loss, double seed = 1);
+  /// The same from several tensors of any shape, given their gradients; undefined where none flows.
+  void backward(std::span<const Tensor> outputs, std::span<const Tensor> grads);
 
   const std::vector<std::unique_ptr<Node>>& nodes() const { return nodes_; }
   std::string to_string() const;  ///< one line a node: op, input shapes, output shapes
 
  private:
+  void walk();
+
   inline static thread_local Tape* current_ = nullptr;
   Tape* outer_;
   std::vector<std::unique_ptr<Node>> nodes_;

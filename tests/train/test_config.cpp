@@ -64,9 +64,9 @@ optim: kind lr min_lr beta1 beta2 eps weight_decay max_norm
 schedule: kind warmup decay_steps cycle cycle_mult unit jitter
 precision: compute loss_scale growth_interval min_scale
 comm: topology transport cluster_size reduction exact_scale wire bucket_mb overlap hash_every check timeout
-sync: rule period
+sync: rule period outer_lr outer_momentum
 compress: codec density block error_feedback
-loss: z_weight
+loss: view_weighting temperature ema z_weight
 ddp: find_unused_parameters
 checkpoint: every keep dir)");
 }

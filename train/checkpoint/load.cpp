@@ -73,9 +73,9 @@ void load_checkpoint(const std::string& checkpoint, const CheckpointContent& con
   if (states == 0) return content.archive(*make_loading_archive(checkpoint));
   if (states != content.ranks)
     fail(ErrorKind::data,
-         "{}: each of its {} ranks has state of its own (weights that were apart, or what a codec "
-         "had "
-         "not sent yet): resume with {} ranks, or from a checkpoint without such state",
+         "{}: each of its {} ranks has state of its own (weights that were apart, a part of a "
+         "period's gradient, or what a codec had not sent yet): resume with {} ranks, or from a "
+         "checkpoint without such state",
          checkpoint, states, states);
   archive_own_state(content, *make_loading_archive(checkpoint + "/" + rank_folder(content.rank)));
   content.parameters.commit();

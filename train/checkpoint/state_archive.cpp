@@ -75,7 +75,8 @@ class Loading final : public Archive {
   void field(std::string_view name, const Tensor& tensor) override {
     const StoredTensor* t = tensors_.find(name);
     if (!t)
-      fail(ErrorKind::data, "{}: tensor {} is missing: it was saved with another optim.kind",
+      fail(ErrorKind::data,
+           "{}: tensor {} is missing: it was saved with another optim.kind or sync.rule",
            tensors_.path().string(), name);
     const bool fits =
         std::equal(t->shape.begin(), t->shape.end(), tensor.shape().begin(), tensor.shape().end());

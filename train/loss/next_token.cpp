@@ -1,3 +1,4 @@
+#include "engine/core/random.h"
 #include "train/loss/objective.h"
 
 namespace skep {
@@ -20,6 +21,12 @@ class NextToken final : public Objective {
 };
 
 }  // namespace
+
+Pass training_pass(const Batch& batch, std::uint64_t seed) {
+  Pass pass{Pass::Mode::train, derive_key(seed, "dropout")};
+  pass.first_sample = static_cast<std::uint64_t>(batch.samples.front());
+  return pass;
+}
 
 std::unique_ptr<Objective> make_next_token(double z_weight) {
   return std::make_unique<NextToken>(z_weight);

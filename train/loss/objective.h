@@ -15,6 +15,9 @@ class Objective {
   virtual Tensor loss(LanguageModel& model, const Batch& batch, const Pass& pass) = 0;
 };
 
+/// How a training batch passes through the model; `seed` is the run's.
+Pass training_pass(const Batch& batch, std::uint64_t seed);
+
 /// Next-token cross-entropy; while training, plus z_weight (log-sum-exp of the logits)² a token.
 std::unique_ptr<Objective> make_next_token(double z_weight = 0);
 

@@ -26,6 +26,8 @@ class LossScaler {
   void look(bool gradients_finite);
   /// Whether a gradient that is not finite is this scaler's business: it will try a smaller scale.
   bool handles_overflow() const { return settings_.kind == Kind::dynamic; }
+  /// Whether a smaller scale is left to try.
+  bool can_lower() const { return handles_overflow() && scale_ / 2 >= settings_.min_scale; }
   void archive(Archive& archive);
 
  private:

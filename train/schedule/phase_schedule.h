@@ -17,14 +17,17 @@ struct Phase {
   std::unique_ptr<Topology> topology;
   std::unique_ptr<GradientSync> sync;
   std::int64_t until_step = std::numeric_limits<std::int64_t>::max();  ///< the first step not in it
+  std::int64_t first_step = 0;                                         ///< set by the schedule
 };
 
 class PhaseSchedule {
  public:
-  /// In order; each ends later than the one before, the last never. Error(usage) otherwise.
+  /// In order; each ends later than the one before, the last never. Error(usage) otherwise. A phase
+  /// lasts until its rule's period is over.
   explicit PhaseSchedule(std::vector<Phase> phases);
   Phase& at(std::int64_t step);
-  void archive(Archive& archive);
+  /// The state of the rule that the last of `steps_done` steps used.
+  void archive(Archive& archive, ParameterStore& store, std::int64_t steps_done);
   const std::vector<Phase>& all() const { return phases_; }
 
  private:

@@ -5,6 +5,7 @@
 // pass over the gradients a micro-batch. What is not finite or does not fit is counted, never
 // converted.
 #include <cmath>
+#include <cstring>
 #include <vector>
 
 #include "engine/core/error.h"
@@ -68,6 +69,16 @@ class ExactReduction final : public Reduction {
   }
 
   Health health() const override { return health_; }
+  void archive_partial(Archive& archive, ParameterStore& store) override {
+    const auto n = static_cast<std::size_t>(store.size());
+    sums_.resize(n);
+    words_ = empty({2 * store.size()}, DType::i32);
+    std::memcpy(words_.raw(), sums_.data(), n * sizeof(std::int64_t));
+    archive.field("partial_sums", words_);
+    std::memcpy(sums_.data(), words_.raw(), n * sizeof(std::int64_t));
+    archive.field("not_finite", health_.not_finite);
+    archive.field("out_of_range", health_.out_of_range);
+  }
   void judge(const Health& all) override {
     if (all.out_of_range > 0)
       fail(ErrorKind::non_finite,
@@ -92,6 +103,7 @@ class ExactReduction final : public Reduction {
   double scale_;
   std::vector<std::int64_t> sums_;
   Health health_;
+  Tensor words_;  // each sum as two of them: an archive that saves reads them when it ends
 };
 
 }  // namespace

@@ -27,9 +27,11 @@ struct SyncRound {
   std::uint64_t seed = 0;
   std::int64_t step = 0;
   double loss_scale = 1;  ///< the gradients are this many times those of the loss
+  std::int64_t step_in_phase = step;  ///< periods are counted from the phase's first step
 
   Route route() const { return {topology, seed, static_cast<long>(step)}; }
   Place place() const { return comm.place(seed, static_cast<long>(step)); }
+  bool ends_period(std::int64_t period) const { return (step_in_phase + 1) % period == 0; }
 };
 
 /// Which backward of a step: gradients gather over its micro-batches.
@@ -62,17 +64,25 @@ class GradientSync {
  public:
   virtual ~GradientSync() = default;
   virtual std::string name() const = 0;
+  /// A change of phase waits for the end of a period of so many steps.
+  virtual std::int64_t period() const { return 1; }
+  /// Before the first micro-batch of a step.
+  virtual void begin_step(ParameterStore& store) { store.clear_gradients(); }
   /// Before each backward. From the last one on, a complete gradient is this rank's share of the
   /// step and may travel.
   virtual void before_backward(ParameterStore&, const SyncRound&, MicroBatch) {}
   /// Between the ops of backward, and whenever there is time: moves what travels.
   virtual void progress() {}
   virtual Replicas replicas() const { return Replicas::equal; }
+  /// Whether ranks that were apart must become one before this rule takes over.
+  virtual Replicas starts_from() const { return replicas(); }
   /// Gradients in the store are sums over this rank's tokens, `own` says how many.
   virtual SyncOutcome after_backward(ParameterStore& store, const StepTotals& own,
                                      const SyncRound& round) = 0;
   virtual void after_update(ParameterStore&, const SyncRound&, StepEnd) {}
-  virtual void archive(Archive&) {}
+  /// State of this rank's own that is no parameter, such as a partial gradient.
+  virtual bool keeps_state() const { return false; }
+  virtual void archive(Archive&, ParameterStore&) {}
 };
 
 }  // namespace skep

@@ -12,6 +12,7 @@ class LocalSgd final : public GradientSync {
   explicit LocalSgd(std::int64_t period) : period_(period) {}
   std::string name() const override { return "local_sgd"; }
   Replicas replicas() const override { return Replicas::apart; }
+  std::int64_t period() const override { return period_; }
 
   SyncOutcome after_backward(ParameterStore&, const StepTotals& own,
                              const SyncRound& round) override {
@@ -20,7 +21,7 @@ class LocalSgd final : public GradientSync {
   }
 
   void after_update(ParameterStore& store, const SyncRound& round, StepEnd) override {
-    if ((round.step + 1) % period_ != 0) return;
+    if (!round.ends_period(period_)) return;
     average(store.values(), round.comm, round.route());
     store.commit();
   }

@@ -48,6 +48,10 @@ class Reduction {
   /// State of this rank's own, such as residuals.
   virtual bool keeps_state() const { return false; }
   virtual void archive(Archive&) {}
+  /// What the micro-batches so far have added up to, where more follow.
+  virtual void archive_partial(Archive& archive, ParameterStore& store) {
+    archive.field("partial_gradients", store.grads());
+  }
 };
 
 /// fp32 partial sums travel along the topology's own algorithm: the fastest. Which sums are formed
