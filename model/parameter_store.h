@@ -32,6 +32,8 @@ class ParameterStore {
   const std::vector<Entry>& list() const { return entries_; }
   /// The entry of a path; throws Error(bug) when there is none.
   const Entry& at(std::string_view path) const;
+  /// The type products read.
+  DType compute_type() const { return compute_.defined() ? compute_.dtype() : values_.dtype(); }
   std::int64_t size() const { return values_.numel(); }  ///< with gaps
   std::int64_t parameter_count() const;                  ///< without
 

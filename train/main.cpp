@@ -15,7 +15,7 @@
 #include "train/banner.h"
 #include "train/build.h"
 #include "train/build_sync.h"
-#include "train/checkpoint/checkpointer.h"
+#include "train/checkpoint/folder.h"
 #include "train/doctor/doctor.h"
 #include "train/explain.h"
 #include "train/observe/console.h"

@@ -46,6 +46,9 @@ std::string describe_hosts(const std::vector<HostGroup>& hosts);
 /// although fewer threads would do; empty when all is well.
 std::string find_crowding(const std::vector<HostGroup>& hosts);
 
+/// The processor as it names itself, "unknown" if it does not.
+std::string processor_name();
+
 /// "1 rank", "3 ranks".
 std::string counted(std::int64_t count, const std::string& noun);
 

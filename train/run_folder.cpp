@@ -15,20 +15,14 @@
 
 #include "engine/core/error.h"
 #include "engine/core/files.h"
-#include "train/checkpoint/checkpointer.h"
+#include "train/checkpoint/folder.h"
+#include "train/placement.h"
 #include "train/version.h"
 
 namespace skep {
 namespace {
 
 std::string now() { return fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::time(nullptr))); }
-
-std::string processor_name() {
-  std::ifstream info("/proc/cpuinfo");
-  for (std::string line; std::getline(info, line);)
-    if (line.rfind("model name", 0) == 0) return line.substr(line.find(':') + 2);
-  return "unknown";
-}
 
 std::string environment_json(const Environment& environment, const std::string& command_line) {
   nlohmann::ordered_json json;

@@ -1,5 +1,6 @@
 #include "train/trainer.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -9,7 +10,7 @@
 #include "engine/core/random.h"
 #include "engine/kernels/copy.h"
 #include "mpi_comm/leave.h"
-#include "train/checkpoint/checkpointer.h"
+#include "train/checkpoint/load.h"
 #include "train/clip.h"
 #include "train/evaluate.h"
 #include "train/hash.h"
@@ -34,7 +35,8 @@ Trainer::Trainer(Parts& parts, const Limits& limits)
     : parts_(parts),
       limits_(limits),
       phase_(&parts.phases->at(0)),
-      unused_(limits.unused_parameters) {
+      unused_(limits.unused_parameters),
+      checkpoints_(parts.comm, limits.checkpoint_folder, limits.checkpoint_keep) {
   progress_.seed = static_cast<std::int64_t>(limits.seed);
   progress_.epoch_samples = parts.loader->order().epoch_samples();
   progress_.data_hash = static_cast<std::int64_t>(parts.train_data->hash());
@@ -59,6 +61,7 @@ RunEnd Trainer::run() {
 
     StepTotals own = fill_gradients(round);  // batch -> logits -> loss -> tape backward
     own.stop_requests = limits_.stop_signal() != 0 ? 1 : 0;
+    own.saves_written = checkpoints_.written() ? 1 : 0;
     parts_.comm.doing("the gradients' sync");
     const SyncOutcome sync = phase.sync->after_backward(*parts_.parameters, own, round);
     Outcome outcome;  // gradients have met the other ranks
@@ -79,12 +82,15 @@ RunEnd Trainer::run() {
     report(totals, outcome, lr, seconds_now() - started,
            {after.messages_seconds - before.messages_seconds,
             after.data_seconds - before.data_seconds});
+    if (totals.saves_written == parts_.comm.size()) finish_save();
     stop_if_hopeless(outcome, totals);
     if (totals.stop_requests > 0 && progress_.step < limits_.steps) return stop();
     between_steps();
   }
   validate();
+  finish_save();
   if (saved_step_ != progress_.step) save();
+  finish_save();
   warn_of_repeats();
   return RunEnd::finished;
 }
@@ -96,6 +102,7 @@ Trainer::Waits Trainer::waited() const {
 RunEnd Trainer::stop() {
   say(fmt::format("step {}: asked to stop", progress_.step));
   save();
+  finish_save();
   warn_of_repeats();
   return RunEnd::stopped;
 }
@@ -239,51 +246,24 @@ std::string Trainer::advice() const {
                      limits_.checkpoint_folder, saved_step_);
 }
 
+// Copies the state; a thread writes it while training goes on.
 void Trainer::save() {
+  finish_save();
   parts_.comm.doing("saving a checkpoint");
-  const std::string& folder = limits_.checkpoint_folder;
-  const CheckpointContent all = content();
-  if (all.replicas == CheckpointContent::Replicas::own) {
-    write_together([&] {
-      if (all.rank == 0) prepare_checkpoint(folder, progress_.step);
-    });
-    write_together([&] { save_rank_state(folder, progress_.step, all); });
-  }
-  if (apart()) {
-    // The model for everyone to use is the mean of the replicas.
-    const Tensor own = empty_like(all.parameters.values());
-    copy(own, all.parameters.values());
-    average(all.parameters.values(), parts_.comm);
-    write_model(all);
-    copy(all.parameters.values(), own);
-  } else {
-    write_model(all);
-  }
-  saved_step_ = progress_.step;
-  say(fmt::format("saved {}/step-{}", folder, progress_.step));
+  const std::int64_t last_step = progress_.position - parts_.loader->split().global_batch();
+  witness_ = call_witness(*parts_.model, *parts_.objective, *parts_.loader,
+                          std::max<std::int64_t>(last_step, 0));
+  checkpoints_.begin(progress_.step, content());
 }
 
-void Trainer::write_model(const CheckpointContent& all) {
-  write_together([&] {
-    if (all.rank != 0) return;
-    save_checkpoint(limits_.checkpoint_folder, progress_.step, all);
-    prune_checkpoints(limits_.checkpoint_folder, limits_.checkpoint_keep);
-  });
-}
-
-// If one rank fails to write, every rank leaves with its code.
-void Trainer::write_together(const std::function<void()>& part) {
-  int code = 0;
-  std::string message = "another rank could not save its part of a checkpoint";
-  try {
-    part();
-  } catch (const Error& error) {
-    code = error.exit_code();
-    message = error.what();
-  }
-  parts_.comm.set_phase("checkpoint");
-  const auto worst = parts_.comm.all_reduce(static_cast<std::int64_t>(code), Combine::max);
-  if (worst != 0) throw Error(static_cast<ErrorKind>(worst), message);
+// Called on all ranks at once: when the step's totals say that all have written, or to wait for it.
+void Trainer::finish_save() {
+  parts_.comm.doing("completing a checkpoint");
+  const auto saved = checkpoints_.finish();
+  if (!saved) return;
+  saved_step_ = saved->step;
+  say(fmt::format("saved {} (training waited {:.3f} s, complete after {:.3f} s)", saved->path,
+                  saved->stall_seconds, saved->total_seconds));
 }
 
 CheckpointContent Trainer::content() {
@@ -292,6 +272,7 @@ CheckpointContent Trainer::content() {
           parts_.tokenizer.get(),
           [this](Archive& archive) {
             progress_.archive(archive);
+            witness_.archive(archive);
             parts_.optimizer->archive(archive);
             parts_.scaler->archive(archive);
             if (parts_.views) parts_.views->archive(archive, parts_.comm.size());
@@ -300,9 +281,10 @@ CheckpointContent Trainer::content() {
           },
           parts_.comm.rank(),
           parts_.comm.size(),
-          apart() || phase_->sync->keeps_state() || parts_.reduction->keeps_state()
-              ? CheckpointContent::Replicas::own
-              : CheckpointContent::Replicas::shared};
+          apart() ? CheckpointContent::Replicas::apart
+          : phase_->sync->keeps_state() || parts_.reduction->keeps_state()
+              ? CheckpointContent::Replicas::own_state
+              : CheckpointContent::Replicas::equal};
 }
 
 void Trainer::resume(const std::string& checkpoint) {
@@ -319,6 +301,9 @@ void Trainer::resume(const std::string& checkpoint) {
   must_match("number of samples in an epoch", progress_.epoch_samples, configured.epoch_samples);
   must_match("tokenizer hash", progress_.tokenizer_hash, configured.tokenizer_hash);
   must_match("hash of the training data", progress_.data_hash, configured.data_hash);
+  require_same(witness_,
+               call_witness(*parts_.model, *parts_.objective, *parts_.loader, witness_.sample),
+               parts_.parameters->compute_type(), checkpoint);
 }
 
 bool Trainer::apart() const { return phase_->sync->replicas() == Replicas::apart; }

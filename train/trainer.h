@@ -11,6 +11,7 @@
 #include "model/parameter_store.h"
 #include "mpi_comm/communicator.h"
 #include "train/checkpoint/checkpointer.h"
+#include "train/checkpoint/witness.h"
 #include "train/data/loader.h"
 #include "train/data/prefetcher.h"
 #include "train/data/tokenizer.h"
@@ -111,8 +112,7 @@ class Trainer {
   void between_steps();
   void validate();
   void save();
-  void write_model(const CheckpointContent& all);
-  void write_together(const std::function<void()>& part);
+  void finish_save();
   CheckpointContent content();
   std::string advice() const;  // what to do when numbers are lost
   bool apart() const;          // does each rank hold weights of its own?
@@ -131,8 +131,10 @@ class Trainer {
   Progress progress_;
   Repeats repeats_;
   std::int64_t skipped_in_a_row_ = 0;
-  std::string lost_numbers_;      // how the steps skipped in a row began
-  std::int64_t saved_step_ = -1;  // of the checkpoint last written or read
+  std::string lost_numbers_;  // how the steps skipped in a row began
+  Checkpointer checkpoints_;
+  Witness witness_;               // of the checkpoint last begun or read
+  std::int64_t saved_step_ = -1;  // of the checkpoint last completed or read
 };
 
 }  // namespace skep

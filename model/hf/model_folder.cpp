@@ -24,32 +24,37 @@ std::string stored_name(const std::string& hf) {
   return is_head(hf) ? hf : std::string(prefix) + hf;
 }
 
-// The elements as they are stored: padding rows cut, Conv1D weights transposed, fp32, adjacent.
-Tensor as_stored(const ParameterStore::Entry& entry, const HfName& hf, const ModelConfig& config) {
+// The elements as they are stored: padding rows cut, Conv1D weights transposed.
+Tensor stored_view(const ParameterStore::Entry& entry, const HfName& hf,
+                   const ModelConfig& config) {
   Tensor t = entry.value;
   t.set_slot(nullptr);
   if (t.rank() == 2 && t.size(0) == config.padded_vocab &&
       (hf.name == "wte.weight" || is_head(hf.name)))
     t = t.sliced(0, 0, config.vocab);
-  if (hf.layout == HfName::Layout::transposed) t = t.transposed(0, 1);
-  return converted(contiguous(t), DType::f32);
+  return hf.layout == HfName::Layout::transposed ? t.transposed(0, 1) : t;
 }
 
-StoredTensor stored(const std::string& name, const Tensor& t) {
-  return {name,
-          StoredType::f32,
-          {t.shape().begin(), t.shape().end()},
-          {static_cast<const std::byte*>(t.raw()), t.bytes()}};
+TensorSource source(const std::string& name, const Tensor& view) {
+  return {{name,
+           StoredType::f32,
+           {view.shape().begin(), view.shape().end()},
+           static_cast<std::size_t>(view.numel()) * sizeof(float)},
+          [view] { return converted(contiguous(view), DType::f32); }};
 }
 
 // A model without biases is a GPT-2 with zero biases: so written, other programs load it unchanged.
-void add_zero_biases(std::vector<StoredTensor>& list, std::vector<Tensor>& keep) {
-  std::vector<StoredTensor> biases;
-  for (const StoredTensor& t : list) {
-    const std::string_view name = t.name;
+void add_zero_biases(std::vector<TensorSource>& list) {
+  std::vector<TensorSource> biases;
+  for (const auto& [layout, elements] : list) {
+    const std::string_view name = layout.name;
     if (name.find("wte") != name.npos || name.find("wpe") != name.npos || is_head(name)) continue;
-    keep.push_back(zeros({t.shape.back()}));
-    biases.push_back(stored(t.name.substr(0, t.name.size() - 6) + "bias", keep.back()));
+    const std::int64_t size = layout.shape.back();
+    biases.push_back({{layout.name.substr(0, layout.name.size() - 6) + "bias",
+                       StoredType::f32,
+                       {size},
+                       static_cast<std::size_t>(size) * sizeof(float)},
+                      [size] { return zeros({size}); }});
   }
   list.insert(list.end(), biases.begin(), biases.end());
 }
@@ -148,18 +153,31 @@ class WeightReader {
 
 }  // namespace
 
+std::vector<TensorSource> model_tensors(const ModelConfig& config,
+                                        const ParameterStore& parameters) {
+  std::vector<TensorSource> list;
+  for (const ParameterStore::Entry& entry : parameters.list()) {
+    const HfName hf = gpt2_hf_name(entry.path);
+    list.push_back(source(stored_name(hf.name), stored_view(entry, hf, config)));
+  }
+  if (!config.bias) add_zero_biases(list);
+  return list;
+}
+
+Metadata model_metadata() { return {{"format", "pt"}}; }
+
 void save_model(const std::string& folder, const ModelConfig& config,
                 const ParameterStore& parameters) {
   std::vector<Tensor> keep;
   std::vector<StoredTensor> list;
-  keep.reserve(2 * parameters.list().size());
-  for (const ParameterStore::Entry& entry : parameters.list()) {
-    const HfName hf = gpt2_hf_name(entry.path);
-    keep.push_back(as_stored(entry, hf, config));
-    list.push_back(stored(stored_name(hf.name), keep.back()));
+  for (const auto& [layout, elements] : model_tensors(config, parameters)) {
+    keep.push_back(elements());
+    list.push_back({layout.name,
+                    layout.type,
+                    layout.shape,
+                    {static_cast<const std::byte*>(keep.back().raw()), keep.back().bytes()}});
   }
-  if (!config.bias) add_zero_biases(list, keep);
-  write_safetensors(folder + "/model.safetensors", list, {{"format", "pt"}});
+  write_safetensors(folder + "/model.safetensors", list, model_metadata());
   write_file(folder + "/config.json", to_config_json(config));
 }
 

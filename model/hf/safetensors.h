@@ -52,6 +52,14 @@ struct StoredTensor {
   std::span<const std::byte> data;  // product(shape) * stored_type_bytes(type)
 };
 
+/// What a header says of an array, without its elements.
+struct TensorLayout {
+  std::string name;
+  StoredType type;
+  std::vector<std::int64_t> shape;
+  std::size_t bytes;
+};
+
 using Metadata = std::map<std::string, std::string>;
 
 /// An open, fully checked safetensors file. Spans into it live as long as it does.
@@ -82,5 +90,10 @@ class SafetensorsFile {
 /// reached the disk (`path` is then as it was before); Error(bug) if a tensor contradicts itself.
 void write_safetensors(const std::filesystem::path& path, std::vector<StoredTensor> tensors,
                        const Metadata& metadata = {});
+
+/// What stands in such a file before the arrays: length and header. Brings `tensors` into the
+/// file's order. Error(bug) if a tensor contradicts itself; `path` only serves the messages.
+std::string safetensors_head(const std::filesystem::path& path, std::vector<TensorLayout>& tensors,
+                             const Metadata& metadata = {});
 
 }  // namespace skep

@@ -2,7 +2,8 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 
-#include "train/checkpoint/checkpointer.h"
+#include "train/checkpoint/folder.h"
+#include "train/checkpoint/manifest.h"
 #include "trainer_fixture.h"
 
 using namespace skep;

@@ -6,6 +6,7 @@
 #include "engine/autograd/grad_slot.h"
 #include "engine/autograd/tape.h"
 #include "engine/ops/ops.h"
+#include "train/checkpoint/manifest.h"
 #include "train/sync/every_step.h"
 #include "trainer_fixture.h"
 

@@ -1,59 +1,59 @@
 #pragma once
-// Checkpoints: RUN/ckpt/step-N/ holds model/ (a Hugging Face folder), state.safetensors (moments),
-// state.json (numbers) and manifest.json (size and hash of every file), written last. A folder is
-// prepared under another name and renamed when complete: one that exists and verifies is whole.
-#include <functional>
-#include <memory>
+// Saves checkpoints beside training: the state is copied, a thread on each rank writes its part,
+// and when all parts are on the disk the checkpoint is completed at the end of a step. All
+// communication stays on the caller's thread. Until it is complete, the one before it is the
+// newest.
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "engine/core/archive.h"
-#include "model/language_model.h"
-#include "model/parameter_store.h"
-#include "train/data/tokenizer.h"
+#include "mpi_comm/communicator.h"
+#include "train/checkpoint/content.h"
+#include "train/checkpoint/snapshot.h"
 
 namespace skep {
 
-/// Everything a checkpoint holds. The archive function names the state that is not weights.
-struct CheckpointContent {
-  const LanguageModel& model;
-  ParameterStore& parameters;
-  const Tokenizer* tokenizer;  ///< or null
-  std::function<void(Archive&)> archive;
-  int rank = 0, ranks = 1;
-  /// Whether each rank has weights and state of its own (kept in rank-R/), or all have rank 0's.
-  enum class Replicas { shared, own } replicas = Replicas::shared;
+struct SavedCheckpoint {
+  std::int64_t step;
+  std::string path;
+  double stall_seconds;  ///< that training did not go on because of it
+  double total_seconds;  ///< until it was complete
 };
 
-/// Removes what an interrupted save of this step left. Before save_rank_state, on one rank.
-void prepare_checkpoint(const std::string& folder, std::int64_t step);
+class Checkpointer {
+ public:
+  /// Checkpoints go to FOLDER/step-N; the `keep` newest stay.
+  Checkpointer(Communicator& comm, std::string folder, std::int64_t keep);
+  ~Checkpointer();
+  Checkpointer(const Checkpointer&) = delete;
+  Checkpointer& operator=(const Checkpointer&) = delete;
 
-/// Writes this rank's weights and state into the unfinished FOLDER/step-N. Error(storage).
-void save_rank_state(const std::string& folder, std::int64_t step,
-                     const CheckpointContent& content);
+  /// Collective. Copies the content and begins to write it; nothing may be under way.
+  void begin(std::int64_t step, const CheckpointContent& content);
+  /// Whether this rank's part of the one under way is on the disk, or has failed.
+  bool written() const;
+  /// Collective. Waits for the parts of the one under way and completes it; nothing, if none is.
+  /// Error(storage) on every rank when any rank failed, with earlier checkpoints untouched.
+  std::optional<SavedCheckpoint> finish();
 
-/// Writes FOLDER/step-N, with what save_rank_state has put there. Error(storage) on any failure,
-/// with earlier checkpoints untouched.
-void save_checkpoint(const std::string& folder, std::int64_t step,
-                     const CheckpointContent& content);
+ private:
+  using Clock = std::chrono::steady_clock;
+  void copy(const CheckpointContent& content);
+  void copy_model(const CheckpointContent& content, std::vector<FileImage> shared);
 
-/// Removes all but the `keep` newest checkpoints, and what interrupted saves left.
-void prune_checkpoints(const std::string& folder, std::int64_t keep);
-
-/// Moves checkpoints of steps after `step` into FOLDER/previous-K: a run that continues from `step`
-/// writes its own. Returns that subfolder, empty when there were none.
-std::string set_aside_later(const std::string& folder, std::int64_t step);
-
-/// Checks every file against the manifest; the reason when it is damaged, empty when whole.
-std::string find_damage(const std::string& checkpoint);
-
-/// Restores weights and state, this rank's own where ranks have their own. Error(data) when
-/// damaged, or when it does not fit the model or the number of ranks.
-void load_checkpoint(const std::string& checkpoint, const CheckpointContent& content);
-
-/// The newest whole checkpoint in `folder`, empty if none; each one passed over is told to
-/// `report`.
-std::string newest_checkpoint(const std::string& folder,
-                              const std::function<void(const std::string&)>& report);
+  Communicator& comm_;
+  std::string folder_;
+  std::int64_t keep_;
+  Snapshot snapshot_;
+  std::atomic<bool> give_up_ = false;
+  std::int64_t step_ = 0;
+  Clock::time_point begun_;
+  double stall_seconds_ = 0;
+  std::future<std::vector<WrittenPart>> writing_;  // of the one under way
+  std::future<void> tidying_;                      // on rank 0, after the last one
+};
 
 }  // namespace skep

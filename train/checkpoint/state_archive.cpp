@@ -28,30 +28,30 @@ StoredType stored_type(const Tensor& t) {
   return StoredType::f32;
 }
 
-class Saving final : public SavingArchive {
+class Collecting final : public CollectingArchive {
  public:
-  explicit Saving(std::string folder) : folder_(std::move(folder)) {}
-
-  void field(std::string_view name, std::int64_t& value) override {
-    numbers_[std::string(name)] = value;
-  }
-  void field(std::string_view name, double& value) override { numbers_[std::string(name)] = value; }
+  void field(std::string_view name, std::int64_t& value) override { note(name, value); }
+  void field(std::string_view name, double& value) override { note(name, value); }
   void field(std::string_view name, const Tensor& tensor) override {
     check(tensor.is_contiguous(), "archive: {} is not contiguous", name);
-    tensors_.push_back({std::string(name),
-                        stored_type(tensor),
-                        {tensor.shape().begin(), tensor.shape().end()},
-                        {static_cast<const std::byte*>(tensor.raw()), tensor.bytes()}});
+    tensors_.push_back({{std::string(name),
+                         stored_type(tensor),
+                         {tensor.shape().begin(), tensor.shape().end()},
+                         tensor.bytes()},
+                        [tensor] { return tensor; }});
   }
-  void finish() override {
-    write_safetensors(folder_ + "/state.safetensors", tensors_);
-    write_file(folder_ + "/state.json", numbers_.dump(2) + "\n");
-  }
+  std::string numbers() const override { return numbers_.dump(2) + "\n"; }
+  const std::vector<TensorSource>& tensors() const override { return tensors_; }
 
  private:
-  std::string folder_;
+  template <class T>
+  void note(std::string_view name, T value) {
+    const bool added = numbers_.emplace(std::string(name), value).second;
+    check(added, "archive: two fields are called {}", name);
+  }
+
   Json numbers_ = Json::object();
-  std::vector<StoredTensor> tensors_;
+  std::vector<TensorSource> tensors_;
 };
 
 class Loading final : public Archive {
@@ -101,8 +101,8 @@ class Loading final : public Archive {
 
 }  // namespace
 
-std::unique_ptr<SavingArchive> make_saving_archive(const std::string& folder) {
-  return std::make_unique<Saving>(folder);
+std::unique_ptr<CollectingArchive> make_collecting_archive() {
+  return std::make_unique<Collecting>();
 }
 std::unique_ptr<Archive> make_loading_archive(const std::string& folder) {
   return std::make_unique<Loading>(folder);

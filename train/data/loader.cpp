@@ -71,6 +71,14 @@ void Loader::fill(std::int64_t position, std::int64_t index, Batch& batch) const
     add_window(batch, data_, order_.window(sample), order_.shift(sample), sample);
 }
 
+Batch Loader::sample(std::int64_t index) const {
+  check(index >= 0, "loader: sample {}", index);
+  Batch batch;
+  prepare(batch, data_, 1);
+  add_window(batch, data_, order_.window(index), order_.shift(index), index);
+  return batch;
+}
+
 EvaluationLoader::EvaluationLoader(const Dataset& data, std::int64_t windows,
                                    std::int64_t batch_size, std::int64_t rank, std::int64_t ranks)
     : data_(data), slice_(rank_slice({0, windows}, rank, ranks)), batch_size_(batch_size) {

@@ -49,6 +49,9 @@ class Loader {
   /// The same, into the memory of a batch that is no longer needed.
   void fill(std::int64_t position, std::int64_t index, Batch& batch) const;
 
+  /// The one sample of this global index.
+  Batch sample(std::int64_t index) const;
+
   const GlobalOrder& order() const { return order_; }
   const BatchSplit& split() const { return split_; }
 

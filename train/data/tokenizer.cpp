@@ -43,12 +43,15 @@ std::unique_ptr<Tokenizer> from_json(const nlohmann::json& json) {
 
 }  // namespace
 
-void Tokenizer::save(const std::string& folder) const {
+std::vector<std::pair<std::string, std::string>> Tokenizer::files() const {
   // Without the second file transformers would strip spaces when it decodes.
   const nlohmann::json config = {{"tokenizer_class", "PreTrainedTokenizerFast"},
                                  {"clean_up_tokenization_spaces", false}};
-  write_file(folder + "/tokenizer.json", to_json());
-  write_file(folder + "/tokenizer_config.json", config.dump(2) + "\n");
+  return {{"tokenizer.json", to_json()}, {"tokenizer_config.json", config.dump(2) + "\n"}};
+}
+
+void Tokenizer::save(const std::string& folder) const {
+  for (const auto& [name, text] : files()) write_file(folder + "/" + name, text);
 }
 
 std::unique_ptr<Tokenizer> load_tokenizer(const std::string& path) {

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace skep {
@@ -32,6 +33,9 @@ class Tokenizer {
 
   /// The contents of tokenizer.json.
   virtual std::string to_json() const = 0;
+
+  /// Name and contents of each file that makes a folder a tokenizer's.
+  std::vector<std::pair<std::string, std::string>> files() const;
 
   /// Writes tokenizer.json and tokenizer_config.json into an existing folder. Error(storage).
   void save(const std::string& folder) const;

@@ -23,13 +23,13 @@ class EveryStep final : public GradientSync {
                              const SyncRound& round) override {
     sum_.finish(store, round);
     const Health health = sum_.health();
-    std::array<double, 5> numbers{own.loss_sum, own.tokens, own.stop_requests, health.not_finite,
-                                  health.out_of_range};
+    std::array<double, 6> numbers{own.loss_sum,      own.tokens,        own.stop_requests,
+                                  own.saves_written, health.not_finite, health.out_of_range};
     round.comm.all_reduce(numbers, Combine::sum, round.route());
-    sum_.judge({numbers[3], numbers[4]});
+    sum_.judge({numbers[4], numbers[5]});
     // What a sum of integers cannot say: the step is skipped, as with any other way of summing.
-    if (numbers[3] > 0) fill(store.grads(), std::numeric_limits<double>::quiet_NaN());
-    const StepTotals all{numbers[0], numbers[1], numbers[2]};
+    if (numbers[4] > 0) fill(store.grads(), std::numeric_limits<double>::quiet_NaN());
+    const StepTotals all{numbers[0], numbers[1], numbers[2], numbers[3]};
     return {Update::due, all, all};
   }
 

@@ -5,9 +5,9 @@
 namespace skep {
 
 StepTotals sum_over_all(const StepTotals& own, Communicator& comm) {
-  std::array<double, 3> numbers{own.loss_sum, own.tokens, own.stop_requests};
+  std::array<double, 4> numbers{own.loss_sum, own.tokens, own.stop_requests, own.saves_written};
   comm.all_reduce(numbers, Combine::sum);
-  return {numbers[0], numbers[1], numbers[2]};
+  return {numbers[0], numbers[1], numbers[2], numbers[3]};
 }
 
 }  // namespace skep

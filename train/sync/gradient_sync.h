@@ -17,6 +17,7 @@ struct StepTotals {
   double tokens = 0;    ///< targets that were not ignored
   double stop_requests =
       0;  ///< ranks that were asked to stop: they travel with what travels anyway
+  double saves_written = 0;  ///< ranks whose part of the checkpoint under way is on the disk
 };
 
 /// The wires of one step.

@@ -4,5 +4,6 @@
 namespace skep::cpu {
 
 void set_threads(int count);
+int threads();
 
 }  // namespace skep::cpu

@@ -1,0 +1,84 @@
+#include "train/checkpoint/load.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+
+#include "engine/core/error.h"
+#include "model/hf/model_folder.h"
+#include "train/checkpoint/folder.h"
+#include "train/checkpoint/manifest.h"
+#include "train/checkpoint/state_archive.h"
+
+namespace skep {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> parts_of(const ModelConfig& config) {
+  std::vector<std::string> parts;
+  std::istringstream text(to_string(config));
+  for (std::string part; std::getline(text >> std::ws, part, ',');) parts.push_back(part);
+  return parts;
+}
+
+// Two models that differ, in the words that differ.
+void require_same_model(const std::string& checkpoint, const ModelConfig& saved,
+                        const ModelConfig& configured) {
+  const auto old_parts = parts_of(saved), new_parts = parts_of(configured);
+  std::vector<std::string> old_words, new_words;
+  for (std::size_t i = 0; i < std::min(old_parts.size(), new_parts.size()); ++i)
+    if (old_parts[i] != new_parts[i]) {
+      old_words.push_back(old_parts[i]);
+      new_words.push_back(new_parts[i]);
+    }
+  if (!old_words.empty())
+    fail(ErrorKind::data,
+         "{}: the checkpoint's model has {}, the configured one {}: give the settings it was saved "
+         "with, or run.resume = \"none\"",
+         checkpoint, fmt::join(old_words, ", "), fmt::join(new_words, ", "));
+}
+
+// A folder above the checkpoints is an easy slip.
+void require_checkpoint(const std::string& path) {
+  if (!fs::is_directory(path))
+    fail(ErrorKind::data,
+         "run.resume: there is no such checkpoint folder: {}; use none, auto, or the path of a "
+         "RUN/ckpt/step-N",
+         path);
+  if (fs::exists(fs::path(path) / "manifest.json")) return;
+  for (const std::string& folder : {path, path + "/ckpt"})
+    if (const auto found = list_checkpoints(folder); !found.empty())
+      fail(ErrorKind::data, "run.resume: {} is not a checkpoint; the newest in it is {}", path,
+           found.front());
+}
+
+int count_rank_states(const fs::path& checkpoint) {
+  int ranks = 0;
+  while (fs::exists(checkpoint / rank_folder(ranks))) ++ranks;
+  return ranks;
+}
+
+}  // namespace
+
+void load_checkpoint(const std::string& checkpoint, const CheckpointContent& content) {
+  require_checkpoint(checkpoint);
+  const std::string damage = find_damage(checkpoint);
+  if (!damage.empty())
+    fail(ErrorKind::data, "{}: cannot resume from this checkpoint: {}", checkpoint, damage);
+  const ModelConfig saved = read_model_config(checkpoint + "/model");
+  require_same_model(checkpoint, saved, content.model.config());
+  load_weights(checkpoint + "/model", saved, content.parameters);
+  const int states = count_rank_states(checkpoint);
+  if (states == 0) return content.archive(*make_loading_archive(checkpoint));
+  if (states != content.ranks)
+    fail(ErrorKind::data,
+         "{}: each of its {} ranks has state of its own (weights that were apart, a part of a "
+         "period's gradient, or what a codec had not sent yet): resume with {} ranks, or from a "
+         "checkpoint without such state",
+         checkpoint, states, states);
+  archive_own_state(content, *make_loading_archive(checkpoint + "/" + rank_folder(content.rank)));
+  content.parameters.commit();
+}
+
+}  // namespace skep

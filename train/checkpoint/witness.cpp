@@ -1,0 +1,47 @@
+#include "train/checkpoint/witness.h"
+
+#include <cmath>
+
+#include "engine/autograd/no_grad.h"
+#include "engine/backends/cpu/threads.h"
+#include "engine/core/error.h"
+#include "train/hash.h"
+#include "train/placement.h"
+
+namespace skep {
+namespace {
+
+std::int64_t machine_hash() {
+  const std::string text = fmt::format("{}, {} threads", processor_name(), cpu::threads());
+  return static_cast<std::int64_t>(hash_bytes(std::as_bytes(std::span(text))));
+}
+
+}  // namespace
+
+void Witness::archive(Archive& archive) {
+  archive.field("witness_sample", sample);
+  archive.field("witness_machine", machine);
+  archive.field("witness_loss", loss);
+}
+
+Witness call_witness(LanguageModel& model, Objective& objective, const Loader& loader,
+                     std::int64_t sample) {
+  const NoGrad pause;
+  const double loss = objective.loss(model, loader.sample(sample), Pass{}).item();
+  // JSON has no infinity; no finite loss is negative.
+  return {sample, machine_hash(), std::isfinite(loss) ? loss : -1};
+}
+
+void require_same(const Witness& saved, const Witness& now, DType compute,
+                  const std::string& checkpoint) {
+  const double tolerance = saved.machine == now.machine                     ? 0
+                           : compute == DType::f32 || compute == DType::f64 ? 1e-4
+                                                                            : 1e-2;
+  if (std::abs(now.loss - saved.loss) <= tolerance * std::abs(saved.loss)) return;
+  fail(ErrorKind::storage,
+       "{}: restored, the loss of sample {} is {:.9g}, when it was saved it was {:.9g}: what was "
+       "read is not what was saved; use an earlier checkpoint",
+       checkpoint, now.sample, now.loss, saved.loss);
+}
+
+}  // namespace skep
