@@ -21,6 +21,7 @@
 #include "train/observe/console.h"
 #include "train/observe/peak.h"
 #include "train/run_folder.h"
+#include "train/same_start.h"
 #include "train/signals.h"
 #include "train/together.h"
 
@@ -70,7 +71,11 @@ void train(const ParsedCommand& command, const Environment& environment,
   std::unique_ptr<Parts> parts;
   std::unique_ptr<Trainer> trainer;
   std::vector<std::string> notes;
-  together([&] { validate(config, environment.size()); });
+  const std::string difference = find_different_start(config, ranks, comm);
+  together([&] {
+    if (!difference.empty()) fail(ErrorKind::usage, "{}", difference);
+    validate(config, environment.size());
+  });
   prepare_wires(config, comm, environment.hosts());
   together([&] {
     parts = std::make_unique<Parts>(build_parts(config, comm, environment.hosts()));

@@ -100,7 +100,7 @@ Trainer::Waits Trainer::waited() const {
 }
 
 RunEnd Trainer::stop() {
-  say(fmt::format("step {}: asked to stop", progress_.step));
+  say(fmt::format("step {}: asked to stop; go on later with --run.resume auto", progress_.step));
   save();
   finish_save();
   warn_of_repeats();

@@ -205,3 +205,21 @@ TEST_CASE(
   CHECK(rest.code == 0);
   CHECK_THAT(rest.out, Catch::Contains("at step " + std::to_string(step)));
 }
+
+TEST_CASE("ranks started with different settings: one line that names the setting, exit code 2") {
+  const ScratchFolder scratch;
+  const std::string run = std::string(SKEP_BINARIES) + "/" + small_run(scratch, "run", 3);
+  const auto apart = [&](const std::string& one, const std::string& other) {
+    return run_program(std::string(MPIEXEC) + " -q -np 1 " + one + " : -np 1 " + other, scratch);
+  };
+  const Ending topology = apart(run + " --comm.topology tree", run + " --comm.topology ring");
+  CHECK(topology.code == 2);
+  REQUIRE(lines_of(topology.err).size() == 1);
+  CHECK_THAT(topology.err, Catch::Contains("[comm] topology = \"tree\" and topology = \"ring\""));
+  const std::string exact = run + " --comm.reduction exact";
+  const Ending threads = run_program(std::string(MPIEXEC) + " -q -np 1 -x OMP_NUM_THREADS=1 " +
+                                         exact + " : -np 1 -x OMP_NUM_THREADS=2 " + exact,
+                                     scratch);
+  CHECK(threads.code == 2);
+  CHECK_THAT(threads.err, Catch::Contains("rank 0 has 1, rank 1 has 2"));
+}

@@ -172,7 +172,7 @@ struct Interrupted {
   Recording whole;
 };
 
-const std::set<std::string> identity = {"seed", "windows", "tokenizer_hash", "data_hash"};
+const std::set<std::string> identity = {"seed", "epoch_samples", "tokenizer_hash", "data_hash"};
 
 }  // namespace
 
