@@ -24,7 +24,7 @@ struct Watched {
 };
 
 Watched watch(int ranks, int steps, std::int64_t every, const std::function<double(int)>& seconds,
-              const std::function<doctor::Memory(int)>& memory) {
+              const std::function<doctor::Memory(int)>& memory, double step_seconds = 1) {
   Watched watched;
   run_ranks(ranks, [&](Communicator& comm) {
     Monitor monitor(comm, every, [&] { return memory(comm.rank()); });
@@ -32,7 +32,8 @@ Watched watch(int ranks, int steps, std::int64_t every, const std::function<doub
       StepReport report;
       report.step = step;
       report.compute_seconds = seconds(comm.rank());
-      report.comm_wait_seconds = 1 - report.compute_seconds;
+      report.loader_wait_seconds = 0.01;
+      report.comm_wait_seconds = step_seconds - 0.01 - report.compute_seconds;
       const std::vector<std::string> warnings = monitor.look(report);
       if (comm.rank() != 0) continue;
       watched.reports.push_back(report);
@@ -102,10 +103,11 @@ TEST_CASE("monitor: the spread over ranks, at the steps that are due") {
       CHECK(spread.median == Approx(0.25));
       CHECK(spread.max == Approx(0.4));
     }
-    if (spread.name == "comm_wait_s") CHECK(spread.median == Approx(0.75));
+    if (spread.name == "comm_wait_s") CHECK(spread.median == Approx(0.74));
+    if (spread.name == "loader_wait_s") CHECK(spread.max == Approx(0.01));
     if (spread.name == "rss_bytes") CHECK(spread.min > 1e6);
   }
-  CHECK(seen.reports[5].over_ranks.size() == 5);
+  CHECK(seen.reports[5].over_ranks.size() == 6);
   CHECK(seen.reports[0].peak_rss_bytes >= seen.reports[0].rss_bytes);
 }
 
@@ -121,6 +123,16 @@ TEST_CASE("monitor: a slow rank is named with its host and how much longer it co
                               Catch::Contains("computes 0.4 s a step, the others 0.3 s") &&
                               Catch::Contains("33 % longer"));
   CHECK(seen.warnings[29].size() == 1);  // three times ten steps
+}
+
+TEST_CASE("monitor: steps of a moment are looked at for a while before a rank is called slow") {
+  // 30 steps of 0.05 s, in which one of the ranks happens to compute longer.
+  const auto seconds = [](int rank) { return rank == 2 ? 0.04 : 0.03; };
+  const Watched brief = watch(3, 30, 10, seconds, plenty, 0.05);
+  for (const auto& step : brief.warnings) CHECK(step.empty());
+  const Watched longer = watch(3, 400, 10, seconds, plenty, 0.05);  // 20 s: three times five
+  CHECK(std::count(longer.warnings.begin(), longer.warnings.end(), std::vector<std::string>{}) ==
+        399);
 }
 
 TEST_CASE("monitor: a host short of memory is told of once, on all ranks") {
@@ -225,7 +237,7 @@ TEST_CASE("watching a run closely changes no bit of what it trains") {
   for (std::size_t i = 0; i < 20; ++i) {
     CHECK(watched.steps[i].loss == plain.steps[i].loss);
     CHECK(watched.steps[i].grad_norm == plain.steps[i].grad_norm);
-    CHECK(watched.steps[i].over_ranks.size() == 5);
+    CHECK(watched.steps[i].over_ranks.size() == 6);
   }
   CHECK(std::filesystem::file_size(on.run.dir + "/metrics.csv") > 0);
   CHECK(read_file(scratch.path + "/piped") == read_file(on.run.dir + "/metrics.jsonl"));

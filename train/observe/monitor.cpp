@@ -24,7 +24,7 @@ std::string host_name() {
 
 // One rank's numbers as they travel; times are seconds a step.
 struct Monitor::Usage {
-  double rss_bytes, peak_rss_bytes, cpu, compute, wait;
+  double rss_bytes, peak_rss_bytes, cpu, compute, wait, loader_wait;
   double typical_compute;
   double available_bytes, total_bytes;
 };
@@ -42,12 +42,16 @@ std::vector<std::string> Monitor::look(StepReport& report) {
   const double cpu = cpu_seconds();
   report.cpu_seconds = cpu - std::exchange(cpu_seconds_before_, cpu);
   used_cpu_seconds_ += report.cpu_seconds;
-  compute_seconds_.push_back(report.compute_seconds);
+  if (compute_seconds_.size() < most_steps) compute_seconds_.push_back(report.compute_seconds);
   computed_seconds_ += report.compute_seconds;
   waited_seconds_ += report.comm_wait_seconds;
+  loaded_seconds_ += report.loader_wait_seconds;
   ++steps_;
   if (report.step % every_ != 0) return {};
+  const auto steps = static_cast<double>(steps_);
   const std::vector<Usage> ranks = gather(usage_since_last_look(report));
+  window_seconds_ +=
+      steps * (ranks.front().compute + ranks.front().wait + ranks.front().loader_wait);
   const auto add_spread = [&](const char* name, double Usage::*number) {
     std::vector<double> values;
     for (const Usage& usage : ranks) values.push_back(usage.*number);
@@ -59,6 +63,7 @@ std::vector<std::string> Monitor::look(StepReport& report) {
   add_spread("cpu_s", &Usage::cpu);
   add_spread("compute_s", &Usage::compute);
   add_spread("comm_wait_s", &Usage::wait);
+  add_spread("loader_wait_s", &Usage::loader_wait);
   std::vector<std::string> warnings;
   warn_of_stragglers(ranks, warnings);
   warn_of_short_memory(ranks, warnings);
@@ -73,6 +78,7 @@ Monitor::Usage Monitor::usage_since_last_look(const StepReport& report) {
           std::exchange(used_cpu_seconds_, 0) / steps,
           std::exchange(computed_seconds_, 0) / steps,
           std::exchange(waited_seconds_, 0) / steps,
+          std::exchange(loaded_seconds_, 0) / steps,
           median(compute_seconds_),
           memory.available_bytes,
           memory.total_bytes};
@@ -89,17 +95,19 @@ std::vector<Monitor::Usage> Monitor::gather(const Usage& mine) {
 
 void Monitor::warn_of_stragglers(const std::vector<Usage>& ranks,
                                  std::vector<std::string>& warnings) {
-  if (std::ssize(compute_seconds_) < least_steps) return;
+  if (compute_seconds_.size() < least_steps || window_seconds_ < least_seconds) return;
   compute_seconds_.clear();
+  window_seconds_ = 0;
   std::vector<double> compute;
   for (const Usage& usage : ranks) compute.push_back(usage.typical_compute);
   for (const Straggler& slow : stragglers_.look(compute))
     warnings.push_back(fmt::format(
         "rank {} ({}) keeps the others waiting: it computes {:.3g} s a step, the others {:.3g} s "
-        "(median): {:.0f} % longer. Look for another program, heat or fewer CPUs there",
+        "(median): {:.0f} % longer, with {:.3g} s of CPU time. Look for another program, heat or "
+        "fewer CPUs there",
         slow.rank, hosts_[static_cast<std::size_t>(slow.rank)], slow.compute_seconds,
-        slow.others_compute_seconds,
-        100 * (slow.compute_seconds / slow.others_compute_seconds - 1)));
+        slow.others_compute_seconds, 100 * (slow.compute_seconds / slow.others_compute_seconds - 1),
+        ranks[static_cast<std::size_t>(slow.rank)].cpu));
 }
 
 void Monitor::warn_of_short_memory(const std::vector<Usage>& ranks,

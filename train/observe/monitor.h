@@ -19,8 +19,10 @@ class Monitor {
  public:
   /// Memory is short when less than this share of it is left.
   static constexpr double short_share = 0.05;
-  /// A rank's typical step is the median of at least so many.
-  static constexpr std::int64_t least_steps = 10;
+  /// A rank's typical step is the median of so many, over at least so long: what else runs on a
+  /// machine slows now this rank, now that one.
+  static constexpr std::size_t least_steps = 10, most_steps = 200;
+  static constexpr double least_seconds = 5;
 
   /// Looks at all ranks in steps that `every` divides; the communicator must outlive it.
   Monitor(
@@ -43,8 +45,10 @@ class Monitor {
   std::function<doctor::Memory()> find_memory_;
   std::vector<std::string> hosts_;       // of each rank; known from the first look on
   std::vector<double> compute_seconds_;  // of the steps since stragglers were last looked for
+  double window_seconds_ = 0;            // that these looks cover; the same on every rank
   std::int64_t steps_ = 0;               // since the last look, as are the sums that follow
-  double computed_seconds_ = 0, waited_seconds_ = 0, used_cpu_seconds_ = 0;
+  double computed_seconds_ = 0, waited_seconds_ = 0, loaded_seconds_ = 0;
+  double used_cpu_seconds_ = 0;
   double cpu_seconds_before_ = 0;
   StragglerWatch stragglers_;
   std::set<std::string> short_hosts_;  // that have been warned of
