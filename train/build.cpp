@@ -11,8 +11,10 @@
 #include "train/explain.h"
 #include "train/observe/console.h"
 #include "train/observe/metrics_file.h"
+#include "train/observe/metrics_pipe.h"
 #include "train/observe/progress_bar.h"
 #include "train/observe/rank_log.h"
+#include "train/observe/tensorboard.h"
 #include "train/observe/terminal.h"
 #include "train/signals.h"
 
@@ -35,6 +37,20 @@ std::unique_ptr<Observer> make_progress(const RunSection& run, std::int64_t firs
   if (!bar) return make_console(first, run.steps, run.log_every);
   const auto columns = [terminal] { return terminal ? terminal->columns() : 80; };
   return make_progress_bar(first, run.steps, {columns, print});
+}
+
+// What rank 0 writes down.
+void add_files(Parts& parts, const ObserveSection& observe, const std::string& folder,
+               std::int64_t first) {
+  parts.observers.push_back(make_metrics_file(folder + "/metrics.jsonl", first));
+  if (observe.csv) parts.observers.push_back(make_csv_file(folder + "/metrics.csv", first));
+  if (observe.tensorboard)
+    parts.observers.push_back(make_tensorboard(folder + "/tensorboard", first));
+  if (observe.pipe.empty()) return;
+  const auto warn = [&parts](const std::string& text) {
+    for (auto& observer : parts.observers) observer->on_warning(text);
+  };
+  parts.observers.push_back(make_metrics_pipe(observe.pipe, warn));
 }
 
 std::unique_ptr<LrSchedule> make_schedule(const Config& config, double steps_per_epoch) {
@@ -84,7 +100,14 @@ void add_data(Parts& parts, const Config& config, Corpus&& corpus, const BatchSp
   parts.tokenizer = corpus.tokenizer;
   parts.train_data = std::make_unique<Dataset>(std::move(corpus.train));
   parts.validation_data = std::make_unique<Dataset>(std::move(corpus.validation));
-  parts.loader = std::make_unique<Loader>(*parts.train_data, config.run.seed, split, rank);
+  parts.loader = std::make_unique<Loader>(
+      *parts.train_data, config.run.seed, split, rank,
+      config.data.drop_last ? LastBatch::dropped : LastBatch::shared_by_epochs);
+  parts.batches = std::make_unique<Prefetcher>(
+      [&loader = *parts.loader](std::int64_t position, std::int64_t index, Batch& batch) {
+        loader.fill(position, index, batch);
+      },
+      split, Prefetcher::Settings{config.data.workers, config.data.prefetch});
   const std::int64_t windows = evaluation_windows(*parts.validation_data, config.run.eval_batches,
                                                   config.batch.global_batch);
   if (windows > 0)
@@ -170,12 +193,13 @@ Parts build_parts(const Config& config, Communicator& comm, const std::vector<in
   parts.scaler = std::make_unique<LossScaler>(scaler_settings(config, split));
   if (config.model.recompute) parts.activations = Pass::Activations::recompute;
   add_data(parts, config, std::move(corpus), split);
-  const double steps_per_epoch = static_cast<double>(parts.loader->order().windows) /
+  const double steps_per_epoch = static_cast<double>(parts.loader->order().epoch_samples()) /
                                  static_cast<double>(config.batch.global_batch);
   parts.schedule = make_schedule(config, steps_per_epoch);
   parts.reduction = make_reduction(config, parts.parameters->size());
   parts.phases = make_phases(config, comm, hosts, parts.reduction, steps_per_epoch);
   check_step_memory(parts);
+  parts.monitor = std::make_unique<Monitor>(comm, config.run.log_every);
   return parts;
 }
 
@@ -199,8 +223,7 @@ Limits build_limits(const Config& config) {
 void add_observers(Parts& parts, const Config& config, std::int64_t first) {
   const std::string folder = run_directory(config);
   parts.observers.push_back(make_rank_log(folder, parts.comm.rank()));
-  if (parts.comm.rank() == 0)
-    parts.observers.push_back(make_metrics_file(folder + "/metrics.jsonl", first));
+  if (parts.comm.rank() == 0) add_files(parts, config.observe, folder, first);
   if (auto progress = make_progress(config.run, first, parts.comm.rank()))
     parts.observers.push_back(std::move(progress));
 }

@@ -19,8 +19,8 @@ double least_training_bytes(const ModelConfig& model);
 Parts build_parts(const Config& config, Communicator& comm, const std::vector<int>& hosts = {});
 Limits build_limits(const Config& config);
 
-/// Console on rank 0 (as run.progress says), metrics.jsonl on rank 0, a log on every rank. `first`:
-/// the step the run starts from.
+/// A log on every rank; on rank 0 metrics.jsonl, what observe asks for, and the console (as
+/// run.progress says). `first`: the step the run starts from. `parts` stay where they are.
 void add_observers(Parts& parts, const Config& config, std::int64_t first);
 
 /// Watches this rank from now on, as comm.timeout says; null for a single rank or a timeout of 0.

@@ -47,6 +47,9 @@ struct DataSection {
   std::string val;
   double val_fraction = 0.1;
   std::string tokenizer = "byte";
+  bool drop_last = false;
+  std::int64_t workers = 0;
+  std::int64_t prefetch = 2;
 };
 
 struct BatchSection {
@@ -127,6 +130,12 @@ struct CheckpointSection {
   std::string dir;
 };
 
+struct ObserveSection {
+  bool csv = false;
+  bool tensorboard = false;
+  std::string pipe;
+};
+
 /// One [[phase]] of a file: other values of some keys until an epoch or a step; whichever is set.
 struct PhaseEntry {
   double until_epoch = 0;
@@ -148,6 +157,7 @@ struct Config {
   LossSection loss;
   DdpSection ddp;
   CheckpointSection checkpoint;
+  ObserveSection observe;
   std::vector<PhaseEntry> phases;
 };
 

@@ -137,7 +137,8 @@ void add_run(std::vector<ConfigKey>& keys) {
   run.add("name", &RunSection::name, plain_name(), "name of the run");
   run.add("seed", &RunSection::seed, at_least(0), "seed of weights, dropout and data order");
   run.add("steps", &RunSection::steps, at_least(0), "optimizer steps to train");
-  run.add("log_every", &RunSection::log_every, at_least(1), "steps between plain progress lines");
+  run.add("log_every", &RunSection::log_every, at_least(1),
+          "steps between plain progress lines, and between looks at what each rank uses");
   run.add("eval_every", &RunSection::eval_every, at_least(0),
           "steps between validations; 0: only at the end");
   run.add("eval_batches", &RunSection::eval_batches, at_least(0),
@@ -171,14 +172,22 @@ void add_model(std::vector<ConfigKey>& keys) {
 void add_data(std::vector<ConfigKey>& keys) {
   Section data(keys, "data", &Config::data);
   data.add("train", &DataSection::train, any(),
-           "training data: a text file, or a .bin token file (nanoGPT or llm.c)");
+           "training data: a text file, or a .bin token file (nanoGPT or llm.c); several of one "
+           "kind, read as one: a folder, a pattern such as shards/*.bin, or names between commas");
   data.add("val", &DataSection::val, any(),
-           "validation data, of the same kinds; empty: the end of the training file");
+           "validation data, named likewise; empty: the end of the training data");
   data.add("val_fraction", &DataSection::val_fraction, fraction_below_one(),
-           "share of the training file kept for validation when data.val is empty");
+           "share of the training data kept for validation when data.val is empty");
   data.add("tokenizer", &DataSection::tokenizer, not_empty({"byte", "char"}),
            "of texts: byte, char, or the PATH of a tokenizer.json or of its folder; a file of "
            "tokens takes a PATH, or none");
+  data.add("drop_last", &DataSection::drop_last, any(),
+           "true: an epoch's last samples, too few for a global batch, are left out; false: they "
+           "share a batch with the next epoch's first");
+  data.add("workers", &DataSection::workers, from_to(0, 64),
+           "threads per rank that make batches ahead of time; 0: none");
+  data.add("prefetch", &DataSection::prefetch, from_to(1, 1024),
+           "micro-batches that data.workers keep ready ahead");
 }
 
 void add_batch(std::vector<ConfigKey>& keys) {
@@ -330,6 +339,15 @@ void add_checkpoint(std::vector<ConfigKey>& keys) {
                  "folder of the checkpoints; empty: ckpt in the run's folder");
 }
 
+void add_observe(std::vector<ConfigKey>& keys) {
+  Section observe(keys, "observe", &Config::observe);
+  observe.add("csv", &ObserveSection::csv, any(), "write metrics.csv beside metrics.jsonl");
+  observe.add("tensorboard", &ObserveSection::tensorboard, any(),
+              "write event files for TensorBoard into the run's folder tensorboard");
+  observe.add("pipe", &ObserveSection::pipe, any(),
+              "shell command, started by rank 0, that is sent the lines of metrics.jsonl");
+}
+
 }  // namespace
 
 const std::vector<ConfigKey>& config_keys() {
@@ -348,6 +366,7 @@ const std::vector<ConfigKey>& config_keys() {
     add_loss(all);
     add_ddp(all);
     add_checkpoint(all);
+    add_observe(all);
     return all;
   }();
   return keys;

@@ -21,6 +21,7 @@
 #include "train/observe/console.h"
 #include "train/observe/peak.h"
 #include "train/run_folder.h"
+#include "train/same_start.h"
 #include "train/signals.h"
 #include "train/together.h"
 
@@ -70,7 +71,11 @@ void train(const ParsedCommand& command, const Environment& environment,
   std::unique_ptr<Parts> parts;
   std::unique_ptr<Trainer> trainer;
   std::vector<std::string> notes;
-  together([&] { validate(config, environment.size()); });
+  const std::string difference = find_different_start(config, ranks, comm);
+  together([&] {
+    if (!difference.empty()) fail(ErrorKind::usage, "{}", difference);
+    validate(config, environment.size());
+  });
   prepare_wires(config, comm, environment.hosts());
   together([&] {
     parts = std::make_unique<Parts>(build_parts(config, comm, environment.hosts()));
@@ -93,10 +98,11 @@ void train(const ParsedCommand& command, const Environment& environment,
   together([&] { add_observers(*parts, config, trainer->first_step()); });
   std::unique_ptr<Watchdog> watchdog = build_watchdog(config, comm);
   notes.insert(notes.begin(), describe_run(config, *parts, ranks));
-  if (const std::string crowding = find_crowding(group_by_host(ranks)); !crowding.empty())
-    notes.push_back("warning: " + crowding);
-  for (const std::string& note : notes)
-    for (auto& observer : parts->observers) observer->on_message(note);
+  const std::string crowding = find_crowding(group_by_host(ranks));
+  for (auto& observer : parts->observers) {
+    for (const std::string& note : notes) observer->on_message(note);
+    if (!crowding.empty()) observer->on_warning(crowding);
+  }
   // First, so that it has spoken before a progress bar is drawn.
   if (command.explain == Explain::yes && environment.rank() == 0)
     parts->observers.insert(parts->observers.begin(), make_explainer(*parts));

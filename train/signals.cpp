@@ -17,6 +17,8 @@ void listen_for_stop_signals() {
   action.sa_handler = remember;
   action.sa_flags = SA_RESTART;
   for (const int signal : {SIGUSR1, SIGTERM}) sigaction(signal, &action, nullptr);
+  action.sa_flags = SA_RESTART | SA_RESETHAND;  // a second Ctrl-C ends it at once
+  sigaction(SIGINT, &action, nullptr);
 }
 
 int stop_signal() { return received; }

@@ -1,5 +1,6 @@
 #pragma once
-// Signals that ask a run to stop: SIGUSR1 (schedulers send it before the time limit) and SIGTERM.
+// Signals that ask a run to stop: SIGUSR1 (schedulers send it before the time limit), SIGTERM, and the
+// first SIGINT (Ctrl-C).
 // They are only remembered; the trainer looks at the end of each step, so no step is cut and no
 // file is torn.
 namespace skep {

@@ -16,7 +16,6 @@
 #include "train/hash.h"
 #include "train/health/diagnosis.h"
 #include "train/observe/narrator.h"
-#include "train/observe/resources.h"
 #include "train/sync/average.h"
 
 namespace skep {
@@ -39,7 +38,7 @@ Trainer::Trainer(Parts& parts, const Limits& limits)
       unused_(limits.unused_parameters),
       checkpoints_(parts.comm, limits.checkpoint_folder, limits.checkpoint_keep) {
   progress_.seed = static_cast<std::int64_t>(limits.seed);
-  progress_.windows = parts.loader->order().windows;
+  progress_.epoch_samples = parts.loader->order().epoch_samples();
   progress_.data_hash = static_cast<std::int64_t>(parts.train_data->hash());
   progress_.tokenizer_hash =
       parts.tokenizer ? static_cast<std::int64_t>(parts.tokenizer->hash()) : 0;
@@ -50,7 +49,8 @@ RunEnd Trainer::run() {
   if (progress_.step == 0 || !apart()) check_replicas();
   const Background messages([this] { phase_->sync->progress(); });
   while (progress_.step < limits_.steps) {
-    const double started = seconds_now(), waited = parts_.comm.traffic().total().wait_seconds;
+    const double started = seconds_now();
+    const Waits before = waited();
     Phase& phase = parts_.phases->at(progress_.step);  // which wires, which rule
     enter(phase);
     parts_.comm.set_phase("step");
@@ -78,8 +78,10 @@ RunEnd Trainer::run() {
     ++progress_.step;
     progress_.position += parts_.loader->split().global_batch();
     progress_.tokens += static_cast<std::int64_t>(totals.tokens);
+    const Waits after = waited();
     report(totals, outcome, lr, seconds_now() - started,
-           parts_.comm.traffic().total().wait_seconds - waited);
+           {after.messages_seconds - before.messages_seconds,
+            after.data_seconds - before.data_seconds});
     if (totals.saves_written == parts_.comm.size()) finish_save();
     stop_if_hopeless(outcome, totals);
     if (totals.stop_requests > 0 && progress_.step < limits_.steps) return stop();
@@ -89,13 +91,19 @@ RunEnd Trainer::run() {
   finish_save();
   if (saved_step_ != progress_.step) save();
   finish_save();
+  warn_of_repeats();
   return RunEnd::finished;
 }
 
+Trainer::Waits Trainer::waited() const {
+  return {parts_.comm.traffic().total().wait_seconds, parts_.batches->waited_seconds()};
+}
+
 RunEnd Trainer::stop() {
-  say(fmt::format("step {}: asked to stop", progress_.step));
+  say(fmt::format("step {}: asked to stop; go on later with --run.resume auto", progress_.step));
   save();
   finish_save();
+  warn_of_repeats();
   return RunEnd::stopped;
 }
 
@@ -104,7 +112,7 @@ StepTotals Trainer::fill_gradients(const SyncRound& round) {
   phase_->sync->begin_step(*parts_.parameters);
   for (std::int64_t i = 0; i < parts_.loader->split().accumulation; ++i) {
     parts_.comm.doing("loading data");
-    const Batch batch = parts_.loader->micro_batch(progress_.position, i);
+    const Batch& batch = parts_.batches->micro_batch(progress_.position, i);
     Pass pass = training_pass(batch, limits_.seed);
     pass.activations = parts_.activations;
     Tape tape;  // records every op below
@@ -139,8 +147,7 @@ void Trainer::enter(Phase& phase) {
 
 Trainer::Outcome Trainer::update(const StepTotals& summed, double lr) {
   if (summed.tokens == 0) {
-    say(fmt::format("step {}: every target of the batch is ignored; no update",
-                    progress_.step + 1));
+    warn(progress_.step + 1, "every target of the batch is ignored; no update");
     return {0, false, true};
   }
   ParameterStore& store = *parts_.parameters;
@@ -152,11 +159,12 @@ Trainer::Outcome Trainer::update(const StepTotals& summed, double lr) {
   if (!finite && !parts_.scaler->can_lower()) tell_where_numbers_were_lost();
   parts_.scaler->look(finite);
   if (!finite) {
-    say(fmt::format("step {}: the {} is not finite; no update{}", progress_.step + 1,
-                    clip.finite ? "loss" : "gradient",
-                    parts_.scaler->handles_overflow()
-                        ? fmt::format(", loss scale {:g} after {:g}", parts_.scaler->scale(), scale)
-                        : ""));
+    const char* what = clip.finite ? "loss" : "gradient";
+    if (parts_.scaler->handles_overflow())
+      say(fmt::format("step {}: the {} is not finite; no update, loss scale {:g} after {:g}",
+                      progress_.step + 1, what, parts_.scaler->scale(), scale));
+    else
+      warn(progress_.step + 1, fmt::format("the {} is not finite; no update", what));
     return {clip.norm, false, true};
   }
   parts_.optimizer->update(store.values(), store.grads(), store.decay_ranges(), lr, clip.factor);
@@ -173,10 +181,10 @@ void Trainer::tell_where_numbers_were_lost() {
 }
 
 void Trainer::report(const StepTotals& totals, const Outcome& outcome, double lr,
-                     double step_seconds, double wait_seconds) {
+                     double step_seconds, const Waits& waits) {
   StepReport r;
   r.step = progress_.step;
-  r.epoch = static_cast<double>(progress_.position) / static_cast<double>(progress_.windows);
+  r.epoch = static_cast<double>(progress_.position) / static_cast<double>(progress_.epoch_samples);
   r.loss = totals.tokens > 0 ? totals.loss_sum / totals.tokens
                              : std::numeric_limits<double>::quiet_NaN();
   r.lr = lr;
@@ -185,15 +193,16 @@ void Trainer::report(const StepTotals& totals, const Outcome& outcome, double lr
   r.updates = parts_.optimizer->updates();
   r.tokens_per_second = totals.tokens / step_seconds;
   r.step_seconds = step_seconds;
-  r.compute_seconds = step_seconds - wait_seconds;
-  r.comm_wait_seconds = wait_seconds;
+  r.compute_seconds = step_seconds - waits.messages_seconds - waits.data_seconds;
+  r.comm_wait_seconds = waits.messages_seconds;
+  r.loader_wait_seconds = waits.data_seconds;
   r.bytes_sent = parts_.comm.traffic().total().bytes_sent;
   r.topology = phase_->topology->name();
   r.sync = phase_->sync->name();
   r.scale = parts_.scaler->scale();
   r.skipped = outcome.due && !outcome.updated;
-  r.rss_bytes = resident_bytes();
   parts_.comm.doing("reporting the step");
+  for (const std::string& text : parts_.monitor->look(r)) warn(r.step, text);
   for (auto& observer : parts_.observers) observer->on_step(r);
 }
 
@@ -289,7 +298,7 @@ void Trainer::resume(const std::string& checkpoint) {
            what, saved, now);
   };
   must_match("run.seed", progress_.seed, configured.seed);
-  must_match("number of training windows", progress_.windows, configured.windows);
+  must_match("number of samples in an epoch", progress_.epoch_samples, configured.epoch_samples);
   must_match("tokenizer hash", progress_.tokenizer_hash, configured.tokenizer_hash);
   must_match("hash of the training data", progress_.data_hash, configured.data_hash);
   require_same(witness_,
@@ -320,12 +329,23 @@ void Trainer::say(const std::string& text) {
   for (auto& observer : parts_.observers) observer->on_message(text);
 }
 
+void Trainer::warn(std::int64_t step, const std::string& text) {
+  const std::string line = repeats_.add(step, text);
+  if (line.empty()) return;
+  for (auto& observer : parts_.observers) observer->on_warning(line);
+}
+
+void Trainer::warn_of_repeats() {
+  for (const std::string& line : repeats_.untold())
+    for (auto& observer : parts_.observers) observer->on_warning(line);
+}
+
 void Progress::archive(Archive& archive) {
   archive.field("step", step);
   archive.field("position", position);
   archive.field("tokens", tokens);
   archive.field("seed", seed);
-  archive.field("windows", windows);
+  archive.field("epoch_samples", epoch_samples);
   archive.field("tokenizer_hash", tokenizer_hash);
   archive.field("data_hash", data_hash);
 }

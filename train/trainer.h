@@ -13,10 +13,13 @@
 #include "train/checkpoint/checkpointer.h"
 #include "train/checkpoint/witness.h"
 #include "train/data/loader.h"
+#include "train/data/prefetcher.h"
 #include "train/data/tokenizer.h"
 #include "train/loss/multi_view.h"
 #include "train/loss/objective.h"
+#include "train/observe/monitor.h"
 #include "train/observe/observer.h"
+#include "train/observe/repeats.h"
 #include "train/precision/loss_scaler.h"
 #include "train/schedule/lr_schedule.h"
 #include "train/schedule/phase_schedule.h"
@@ -33,6 +36,7 @@ struct Parts {
   std::shared_ptr<const Tokenizer> tokenizer;  ///< or null
   std::unique_ptr<Dataset> train_data, validation_data;
   std::unique_ptr<Loader> loader;
+  std::unique_ptr<Prefetcher> batches;           ///< the loader's
   std::unique_ptr<EvaluationLoader> validation;  ///< null when there is no validation set
   std::unique_ptr<LanguageModel> model;
   std::unique_ptr<ParameterStore> parameters;
@@ -44,6 +48,7 @@ struct Parts {
   std::unique_ptr<LrSchedule> schedule;
   std::unique_ptr<LossScaler> scaler;
   Pass::Activations activations = Pass::Activations::keep;  ///< in training
+  std::unique_ptr<Monitor> monitor;
   std::vector<std::unique_ptr<Observer>> observers;
 };
 
@@ -70,7 +75,7 @@ struct Progress {
   std::int64_t position = 0;  ///< global index of the next sample
   std::int64_t tokens = 0;    ///< targets trained on, all ranks
   std::int64_t seed = 0;
-  std::int64_t windows = 0;  ///< in an epoch: the order of samples depends on it
+  std::int64_t epoch_samples = 0;  ///< the order of samples depends on it
   std::int64_t tokenizer_hash = 0, data_hash = 0;
 
   void archive(Archive& archive);
@@ -94,12 +99,16 @@ class Trainer {
     bool updated = false;
     bool due = false;
   };
+  struct Waits {
+    double messages_seconds = 0, data_seconds = 0;
+  };
+  Waits waited() const;  // since the start
   RunEnd stop();
   void enter(Phase& phase);
   StepTotals fill_gradients(const SyncRound& round);
   Outcome update(const StepTotals& summed, double lr);
   void report(const StepTotals& totals, const Outcome& outcome, double lr, double step_seconds,
-              double wait_seconds);
+              const Waits& waits);
   void between_steps();
   void validate();
   void save();
@@ -112,12 +121,15 @@ class Trainer {
   void stop_if_hopeless(const Outcome& outcome, const StepTotals& totals);
   void tell_where_numbers_were_lost();
   void say(const std::string& text);
+  void warn(std::int64_t step, const std::string& text);
+  void warn_of_repeats();
 
   Parts& parts_;
   Limits limits_;
   Phase* phase_;  // of the last step
   UnusedParameters unused_;
   Progress progress_;
+  Repeats repeats_;
   std::int64_t skipped_in_a_row_ = 0;
   std::string lost_numbers_;  // how the steps skipped in a row began
   Checkpointer checkpoints_;

@@ -28,8 +28,10 @@ TEST_CASE("mistakes: data files", "[mistakes]") {
   check_mistakes({
       {"missing", "", train + "--data.train none", 3, "there is no file none"},
       {"validation missing", "", train + "--data.val none", 3, "data.val: there is no file none"},
-      {"a directory", "mkdir folder", train + "--data.train folder", 3,
-       "folder: it is a directory; name a file"},
+      {"an empty folder", "mkdir folder", train + "--data.train folder", 3,
+       "the folder folder holds no files"},
+      {"files of two kinds", tokens + "mkdir mixed; cp text.txt tokens.bin mixed",
+       train + "--data.train mixed", 3, "name files of one kind"},
       {"empty", ": >empty", train + "--data.train empty", 3, "empty: the file is empty"},
       {"too short", "printf abcdefghi >short", train + "--data.train short", 3,
        "short is too short: a window of model.context 16 needs 17 tokens, found 8 beside the 1"},
@@ -177,7 +179,7 @@ TEST_CASE("mistakes: checkpoints to resume", "[mistakes]") {
       {"of another optimizer", "", resume + "--optim.kind sgd", 3, "another optim.kind"},
       {"of another seed", "", resume + "--run.seed 3", 3, "its run.seed was 1337, now it is 3"},
       {"of other data", "cat text.txt text.txt >twice.txt", resume + "--data.train twice.txt", 3,
-       "number of training windows"},
+       "number of samples in an epoch"},
       {"auto, but another model", "", train + "--run.resume auto --model.heads 1", 3,
        "model has 2 heads, the configured one 1 heads"},
   });

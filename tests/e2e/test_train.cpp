@@ -37,9 +37,9 @@ TEST_CASE("train: the same losses at 1, 2, 3 and 4 ranks, and files as documente
       INFO("row " << i << " at " << n + 1 << " ranks: " << one << " " << many);
       CHECK(std::abs(many - one) <= 2e-5 * one);
     }
-  for (const char* key :
-       {"step", "epoch", "loss", "lr", "grad_norm", "tokens", "updates", "tokens_per_s", "step_s",
-        "compute_s", "comm_wait_s", "bytes_sent", "topology", "sync", "skipped", "rss_bytes"}) {
+  for (const char* key : {"step", "epoch", "loss", "lr", "grad_norm", "tokens", "updates",
+                          "tokens_per_s", "step_s", "compute_s", "comm_wait_s", "loader_wait_s",
+                          "bytes_sent", "topology", "sync", "skipped", "rss_bytes"}) {
     INFO(key);
     CHECK(runs[1][0].contains(key));
   }
@@ -204,4 +204,22 @@ TEST_CASE(
       run_ranked(2, small_run(scratch, "run", step + 2) + " --run.resume auto", scratch);
   CHECK(rest.code == 0);
   CHECK_THAT(rest.out, Catch::Contains("at step " + std::to_string(step)));
+}
+
+TEST_CASE("ranks started with different settings: one line that names the setting, exit code 2") {
+  const ScratchFolder scratch;
+  const std::string run = std::string(SKEP_BINARIES) + "/" + small_run(scratch, "run", 3);
+  const auto apart = [&](const std::string& one, const std::string& other) {
+    return run_program(std::string(MPIEXEC) + " -q -np 1 " + one + " : -np 1 " + other, scratch);
+  };
+  const Ending topology = apart(run + " --comm.topology tree", run + " --comm.topology ring");
+  CHECK(topology.code == 2);
+  REQUIRE(lines_of(topology.err).size() == 1);
+  CHECK_THAT(topology.err, Catch::Contains("[comm] topology = \"tree\" and topology = \"ring\""));
+  const std::string exact = run + " --comm.reduction exact";
+  const Ending threads = run_program(std::string(MPIEXEC) + " -q -np 1 -x OMP_NUM_THREADS=1 " +
+                                         exact + " : -np 1 -x OMP_NUM_THREADS=2 " + exact,
+                                     scratch);
+  CHECK(threads.code == 2);
+  CHECK_THAT(threads.err, Catch::Contains("rank 0 has 1, rank 1 has 2"));
 }

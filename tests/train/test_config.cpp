@@ -57,8 +57,8 @@ TEST_CASE("config: the keys of the contract exist, and no others") {
   }
   CHECK(sections == R"(
 run: dir name seed steps log_every eval_every eval_batches resume progress threads
-model: arch layers heads width context vocab dropout bias tied
-data: train val val_fraction tokenizer
+model: arch layers heads width context vocab dropout bias tied recompute
+data: train val val_fraction tokenizer drop_last workers prefetch
 batch: global_batch micro_batch
 optim: kind lr min_lr beta1 beta2 eps weight_decay max_norm
 schedule: kind warmup decay_steps cycle cycle_mult unit jitter
@@ -68,7 +68,8 @@ sync: rule period outer_lr outer_momentum
 compress: codec density block error_feedback
 loss: view_weighting temperature ema z_weight
 ddp: find_unused_parameters
-checkpoint: every keep dir)");
+checkpoint: every keep dir
+observe: csv tensorboard pipe)");
 }
 
 TEST_CASE("config: every default passes its own rule") {

@@ -53,12 +53,15 @@ TEST_CASE("corpus: the first 90 % of the characters train") {
 }
 
 TEST_CASE("split_offset: characters, not bytes, unless the text has none") {
-  CHECK(split_offset("ääääääääää", 0.1) == 18);  // 9 characters of two bytes
-  CHECK(split_offset("0123456789", 0.1) == 9);
-  CHECK(split_offset("0123456789", 0) == 10);
-  CHECK(split_offset("ä12345678", 0.5) == 5);  // 4 of 9 characters
-  CHECK(split_offset("\xFF\xFE\xFD\xFC", 0.5) == 2);
-  CHECK(split_offset("", 0.1) == 0);
+  using Texts = std::vector<std::string_view>;
+  CHECK(split_offset(Texts{"ääääääääää"}, 0.1) == 18);  // 9 characters of two bytes
+  CHECK(split_offset(Texts{"0123456789"}, 0.1) == 9);
+  CHECK(split_offset(Texts{"0123456789"}, 0) == 10);
+  CHECK(split_offset(Texts{"ä12345678"}, 0.5) == 5);  // 4 of 9 characters
+  CHECK(split_offset(Texts{"\xFF\xFE\xFD\xFC"}, 0.5) == 2);
+  CHECK(split_offset(Texts{""}, 0.1) == 0);
+  CHECK(split_offset(Texts{"äää", "äääää", "ää"}, 0.1) == 18);
+  CHECK(split_offset(Texts{"ääää", "\xFF\xFF"}, 0.5) == 5);  // 5 of 10 bytes
 }
 
 TEST_CASE("corpus: the vocabulary comes from the whole file, before the split") {
@@ -131,7 +134,7 @@ TEST_CASE("corpus: every problem is one line that names key, file and remedy") {
   CHECK(message({"/nope.txt", "", 0.1, "byte"}) ==
         "data.train: there is no file /nope.txt: name a text or a .bin file of tokens");
   CHECK_THAT(message({folder.path(), "", 0.1, "byte"}),
-             Contains("data.train: cannot read") && Contains("it is a directory; name a file"));
+             Contains("data.train: the folder") && Contains("holds no files"));
   CHECK_THAT(message({folder.file("empty.txt", ""), "", 0.1, "byte"}),
              Contains("the file is empty"));
   CHECK_THAT(message({folder.file("empty.bin", ""), "", 0.1, "byte"}),

@@ -36,6 +36,7 @@ struct Spoil final : Node {
 };
 
 Tensor spoil_gradient(const Tensor& x) {
+  if (!x.wants_grad()) return x;  // a loss that nobody goes back from
   auto node = std::make_unique<Spoil>();
   node->set_name("spoil");
   node->inputs.push_back(x.slot());

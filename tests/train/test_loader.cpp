@@ -1,3 +1,7 @@
+#include <rapidcheck.h>
+// After rapidcheck.h.
+#include <rapidcheck/catch.h>
+
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -193,6 +197,75 @@ TEST_CASE("loader: every epoch holds every target once, cut at another place") {
     for (std::size_t i = 0; i < targets.size(); ++i)
       REQUIRE(targets[i] == 101 + static_cast<int>(i));
   }
+}
+
+TEST_CASE("loader: each epoch holds each sample once at any number of ranks, uneven tails too") {
+  rc::prop("epochs without and with data.drop_last", [] {
+    const auto tokens = *rc::gen::inRange<std::int64_t>(2, 120);
+    const auto context = *rc::gen::inRange<std::int64_t>(1, 6);
+    const auto ranks = *rc::gen::inRange<std::int64_t>(1, 8);
+    const auto micro = *rc::gen::inRange<std::int64_t>(1, 4);
+    const BatchSplit split{ranks, micro, *rc::gen::inRange<std::int64_t>(1, 4)};
+    const std::int64_t G = split.global_batch();
+    const Dataset data(counting(tokens), context);
+    const std::int64_t windows = data.shifted_windows();
+    const LastBatch last = *rc::gen::element(LastBatch::shared_by_epochs, LastBatch::dropped);
+    const std::int64_t epoch = last == LastBatch::dropped ? windows / G * G : windows;
+    RC_PRE(epoch > 0);
+    // What all ranks saw, by sample: its targets.
+    std::map<std::int64_t, Ids> seen;
+    for (std::int64_t position = 0; position < 3 * epoch; position += G)
+      for (std::int64_t rank = 0; rank < ranks; ++rank) {
+        const Loader loader(data, 11, split, rank, last);
+        for (std::int64_t index = 0; index < split.accumulation; ++index) {
+          const Batch batch = loader.micro_batch(position, index);
+          for (std::int64_t row = 0; row < batch.B; ++row) {
+            const auto begin = batch.targets.begin() + row * context;
+            const bool fresh = seen.emplace(batch.samples[row], Ids(begin, begin + context)).second;
+            RC_ASSERT(fresh);
+          }
+          if (last == LastBatch::dropped)
+            RC_ASSERT(batch.samples.front() / epoch == position / epoch);
+        }
+      }
+    for (std::int64_t number = 0; number < 3; ++number) {
+      std::set<std::int32_t> targets;
+      std::int64_t valid = 0;
+      for (std::int64_t sample = number * epoch; sample < (number + 1) * epoch; ++sample)
+        for (const std::int32_t target : seen.at(sample))
+          if (target != ignored_target) ++valid, targets.insert(target);
+      RC_ASSERT(std::ssize(targets) == valid);  // none twice
+      const std::int64_t missed = (windows - epoch) * context;
+      RC_ASSERT(valid <= tokens - 1 && valid >= tokens - 1 - missed);
+    }
+  });
+}
+
+TEST_CASE("loader: drop_last leaves out other windows in each epoch, and needs one batch") {
+  const Dataset data(counting(98), 4);  // 26 windows at any shift
+  const Loader loader(data, 5, split_batch({8, 0}, 1), 0, LastBatch::dropped);
+  CHECK(loader.order().epoch_samples() == 24);
+  CHECK(loader.order().epoch(23) == 0);
+  CHECK(loader.order().epoch(24) == 1);
+  std::set<std::vector<std::int64_t>> orders, left_out;
+  for (std::int64_t epoch = 0; epoch < 3; ++epoch) {
+    std::vector<std::int64_t> order;
+    for (std::int64_t i = 0; i < 24; ++i) order.push_back(loader.order().window(24 * epoch + i));
+    orders.insert(order);
+    std::vector<std::int64_t> missing;
+    for (std::int64_t window = 0; window < 26; ++window)
+      if (std::ranges::find(order, window) == order.end()) missing.push_back(window);
+    REQUIRE(missing.size() == 2);
+    left_out.insert(missing);
+  }
+  CHECK(orders.size() == 3);
+  CHECK(left_out.size() == 3);
+  CHECK(error_of(ErrorKind::usage,
+                 [&] {
+                   Loader(data, 5, split_batch({27, 0}, 1), 0, LastBatch::dropped);
+                 }) ==
+        "data.drop_last leaves nothing to train on: an epoch has 26 windows, batch.global_batch is "
+        "27; use more data, a smaller batch, or data.drop_last = false");
 }
 
 TEST_CASE("rank_slice: slices join without gaps") {

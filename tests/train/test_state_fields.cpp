@@ -206,7 +206,7 @@ struct Interrupted {
 const std::map<std::string, Json> alarms = {
     {"gathered_loss", "inf"}, {"not_finite", 1.0}, {"out_of_range", 1.0}};
 
-const std::set<std::string> identity = {"seed", "windows", "tokenizer_hash", "data_hash"};
+const std::set<std::string> identity = {"seed", "epoch_samples", "tokenizer_hash", "data_hash"};
 
 }  // namespace
 

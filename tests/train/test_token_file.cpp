@@ -92,12 +92,12 @@ TEST_CASE("token file: every damage is refused in one line") {
 TEST_CASE("token file: ids outside the vocabulary are refused with their position") {
   const TemporaryFolder folder;
   const TokenStream tokens = open_token_file(folder.file("x.bin", ids16({0, 9, 10, 11}))).tokens;
-  CHECK_NOTHROW(require_ids_below(tokens, 12, "x.bin"));
-  CHECK_THAT(error_of(ErrorKind::data, [&] { require_ids_below(tokens, 10, "x.bin"); }),
+  CHECK_NOTHROW(require_ids_below(tokens, 12));
+  CHECK_THAT(error_of(ErrorKind::data, [&] { require_ids_below(tokens, 10); }),
              Contains("x.bin: token 10 at position 2 is outside the vocabulary of 10"));
   const TokenStream huge =
       open_token_file(folder.file("y.bin", header(20240801, 7, 2) + ids32({5, 0xFFFFFFFF}))).tokens;
-  CHECK_THAT(error_of(ErrorKind::data, [&] { require_ids_below(huge, 128256, "y"); }),
+  CHECK_THAT(error_of(ErrorKind::data, [&] { require_ids_below(huge, 128256); }),
              Contains("token 4294967295 at position 1"));
 }
 

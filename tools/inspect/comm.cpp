@@ -11,7 +11,7 @@ namespace {
 
 struct CommQuestion {
   std::string topology = "ring", collective = "all_reduce", svg, page;
-  std::int64_t ranks = 8, step = 0, seed = 1, bytes = 1 << 20, cluster_size = 4;
+  std::int64_t ranks = 8, step = 0, seed = 1337, bytes = 1 << 20, cluster_size = 4;
   // 10 Gbit/s Ethernet, and memory of 30 GB/s for adding.
   double alpha_us = 20, beta_ns = 0.8, gamma_ns = 0.1;
 };
@@ -19,7 +19,7 @@ struct CommQuestion {
 void add_flags(CLI::App& flags, CommQuestion& q) {
   flags.add_option("--topology", q.topology, "ring, tree, full_mesh, …")->type_name("NAME");
   add_number(flags, "-n,--ranks", "N", q.ranks, "how many ranks");
-  add_number(flags, "--step", "S", q.step, "of training: some topologies change with it");
+  add_number(flags, "--step", "S", q.step, "of training, from 0: some topologies change with it");
   add_number(flags, "--seed", "S", q.seed, "of the run: likewise");
   add_number(flags, "--bytes", "M", q.bytes, "size of the buffer, fp32");
   flags

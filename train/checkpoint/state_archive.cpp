@@ -54,8 +54,8 @@ class Collecting final : public CollectingArchive {
   const std::vector<TensorSource>& tensors() const override { return tensors_; }
 
  private:
-  void note(std::string_view name, const Json& value) {
-    const bool added = numbers_.emplace(std::string(name), value).second;
+  void note(std::string_view name, Json value) {
+    const bool added = numbers_.emplace(std::string(name), std::move(value)).second;
     check(added, "archive: two fields are called {}", name);
   }
 

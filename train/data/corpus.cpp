@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <numeric>
 
 #include "engine/core/error.h"
 #include "engine/core/files.h"
 #include "train/data/byte_tokenizer.h"
 #include "train/data/char_tokenizer.h"
+#include "train/data/data_files.h"
 #include "train/data/text_file.h"
 #include "train/data/token_file.h"
 #include "train/data/utf8.h"
@@ -16,12 +18,11 @@
 namespace skep {
 namespace {
 
-/// One set of tokens, where it comes from and how to speak of it.
+/// One set of tokens and how to speak of it.
 struct Source {
   TokenStream tokens;
-  std::string path;
+  std::string files;
   std::string description;
-  std::int64_t first = 0;  ///< position of tokens[0] in the file
 };
 
 struct Sources {
@@ -39,12 +40,6 @@ auto explaining(const std::string& prefix, Read&& read) {
   }
 }
 
-void require_exists(const std::string& path) {
-  std::error_code unknown;
-  if (!std::filesystem::exists(path, unknown))
-    fail(ErrorKind::data, "there is no file {}: name a text or a .bin file of tokens", path);
-}
-
 bool names_a_path(const std::string& tokenizer) {
   return tokenizer != "byte" && tokenizer != "char";
 }
@@ -59,45 +54,107 @@ std::shared_ptr<const Tokenizer> load_named_tokenizer(const std::string& path) {
   return explaining("data.tokenizer", [&] { return load_tokenizer(path); });
 }
 
-/// `first`: where the text begins in the file; offsets in errors count from there.
-Source encode(const Tokenizer& tokenizer, std::string_view text, const std::string& path,
-              std::size_t first = 0) {
-  return explaining(first == 0 ? path : fmt::format("{}, from byte {} on", path, first), [&] {
-    return Source{TokenStream::from_ids(tokenizer.encode(text)), path,
-                  fmt::format("text read by tokenizer {} ({} ids)", tokenizer.name(),
-                              tokenizer.vocab_size())};
-  });
+/// Texts, mapped; none is empty.
+struct Texts {
+  std::vector<std::string> files;
+  std::vector<std::unique_ptr<MappedFile>> mapped;
+  std::vector<std::string_view> texts;
+};
+
+Texts map_texts(std::vector<std::string> files) {
+  Texts all{std::move(files), {}, {}};
+  for (const std::string& file : all.files) {
+    all.mapped.push_back(std::make_unique<MappedFile>(file));
+    all.texts.push_back(all.mapped.back()->text());
+    explaining(file, [&] { require_text(all.texts.back()); });
+  }
+  return all;
 }
 
-Source open_tokens(const std::string& path) {
-  TokenFile file = open_token_file(path);
-  return {std::move(file.tokens), path, std::move(file.description)};
+/// The characters of all files together.
+std::shared_ptr<const Tokenizer> char_tokenizer(const Texts& all) {
+  std::string alphabet;
+  for (std::size_t i = 0; i < all.texts.size(); ++i)
+    explaining(all.files[i], [&] {
+      const CharTokenizer own = CharTokenizer::from_text(all.texts[i]);
+      std::vector<std::int32_t> ids(static_cast<std::size_t>(own.vocab_size()));
+      std::iota(ids.begin(), ids.end(), 0);
+      alphabet += own.decode(ids);
+    });
+  return std::make_shared<CharTokenizer>(CharTokenizer::from_text(alphabet));
 }
 
-/// The training text, cut in two when the validation set is its end.
-Sources read_text(const DataSection& data, std::shared_ptr<const Tokenizer>& tokenizer) {
-  const MappedFile file(data.train);
-  const std::string_view text = file.text();
-  if (text.empty())
-    fail(ErrorKind::data, "{}: the file is empty; name a text to train on", data.train);
-  explaining(data.train, [&] { require_text(text); });
-  if (tokenizer == nullptr)
-    tokenizer = explaining(data.train, [&] { return tokenizer_for_text(data.tokenizer, text); });
+/// Bytes [first, last) of all texts in a row. Each file is encoded by itself, so that no token
+/// spans two of them, and an error counts from the first byte taken of its file.
+Source encode(const Tokenizer& tokenizer, const Texts& all, std::size_t first, std::size_t last) {
+  std::vector<TokenStream> streams;
+  std::size_t begin = 0;  // of the file, among all bytes
+  for (std::size_t i = 0; i < all.texts.size(); begin += all.texts[i++].size()) {
+    const std::size_t size = all.texts[i].size();
+    const std::size_t from = std::clamp(first, begin, begin + size) - begin;
+    const std::size_t to = std::clamp(last, begin, begin + size) - begin;
+    const std::string& file = all.files[i];
+    explaining(from == 0 ? file : fmt::format("{}, from byte {} on", file, from), [&] {
+      streams.push_back(
+          TokenStream::from_ids(tokenizer.encode(all.texts[i].substr(from, to - from))));
+    });
+  }
+  return {
+      TokenStream::joined(streams), describe_files(all.files),
+      fmt::format("text read by tokenizer {} ({} ids)", tokenizer.name(), tokenizer.vocab_size())};
+}
+
+/// The token files as one stream. They are of one layout: among others, a file that has lost its
+/// header would pass for another kind.
+Source open_tokens(const std::vector<std::string>& files) {
+  std::vector<TokenStream> streams;
+  std::string description;
+  for (const std::string& file : files) {
+    TokenFile opened = open_token_file(file);
+    if (!streams.empty() && opened.description != description)
+      fail(ErrorKind::data, "{} is {}, but {} is {}: name files of one kind", file,
+           opened.description, files.front(), description);
+    description = std::move(opened.description);
+    streams.push_back(std::move(opened.tokens));
+  }
+  return {TokenStream::joined(streams), describe_files(files), std::move(description)};
+}
+
+bool are_token_files(const std::vector<std::string>& files) {
+  const bool first = is_token_file(files.front());
+  for (const std::string& file : files)
+    if (is_token_file(file) != first)
+      fail(ErrorKind::data, "{} is {}, but {} is {}: name files of one kind", file,
+           first ? "a text" : "a file of tokens", files.front(),
+           first ? "a file of tokens" : "a text");
+  return first;
+}
+
+/// The training texts, cut in two when the validation set is their end.
+Sources read_texts(const std::vector<std::string>& files, const DataSection& data,
+                   std::shared_ptr<const Tokenizer>& tokenizer) {
+  const Texts all = map_texts(files);
+  std::size_t size = 0;
+  for (std::size_t i = 0; i < files.size(); size += all.texts[i++].size())
+    if (all.texts[i].empty())
+      fail(ErrorKind::data, "{}: the file is empty; name a text to train on", files[i]);
+  if (tokenizer == nullptr && data.tokenizer == "char") tokenizer = char_tokenizer(all);
+  if (tokenizer == nullptr) tokenizer = tokenizer_for_text(data.tokenizer, "");
   const bool split = data.val.empty();
-  const std::size_t cut = split ? split_offset(text, data.val_fraction) : text.size();
-  Sources sources{encode(*tokenizer, text.substr(0, cut), data.train), {}};
-  if (split) sources.validation = encode(*tokenizer, text.substr(cut), data.train, cut);
+  const std::size_t cut = split ? split_offset(all.texts, data.val_fraction) : size;
+  Sources sources{encode(*tokenizer, all, 0, cut), {}};
+  if (split) sources.validation = encode(*tokenizer, all, cut, size);
   return sources;
 }
 
-/// The training token file, cut in two likewise.
-Sources read_tokens(const DataSection& data) {
+/// The training token files, cut in two likewise.
+Sources read_tokens(const std::vector<std::string>& files, const DataSection& data) {
   if (data.tokenizer == "char")
     fail(ErrorKind::usage,
          "{} holds tokens, and the vocabulary of data.tokenizer = \"char\" comes from a text: name "
          "the tokenizer.json the tokens were made with",
-         data.train);
-  const Source whole = open_tokens(data.train);
+         files.front());
+  const Source whole = open_tokens(files);
   const std::int64_t count = whole.tokens.size();
   const auto share =
       static_cast<std::int64_t>(static_cast<double>(count) * (1 - data.val_fraction));
@@ -105,26 +162,23 @@ Sources read_tokens(const DataSection& data) {
   Sources sources{whole, whole};
   sources.train.tokens = whole.tokens.part(0, cut);
   sources.validation.tokens = whole.tokens.part(cut, count - cut);
-  sources.validation.first = cut;
   return sources;
 }
 
 Sources read_train(const DataSection& data, std::shared_ptr<const Tokenizer>& tokenizer) {
-  require_exists(data.train);
-  return is_token_file(data.train) ? read_tokens(data) : read_text(data, tokenizer);
+  const std::vector<std::string> files = find_data_files(data.train);
+  return are_token_files(files) ? read_tokens(files, data) : read_texts(files, data, tokenizer);
 }
 
-Source read_validation(const std::string& path, const Tokenizer* tokenizer) {
-  require_exists(path);
-  if (is_token_file(path)) return open_tokens(path);
+Source read_validation(const std::string& wanted, const Tokenizer* tokenizer) {
+  const std::vector<std::string> files = find_data_files(wanted);
+  if (are_token_files(files)) return open_tokens(files);
   if (tokenizer == nullptr)
     fail(ErrorKind::usage,
          "{} is a text, but data.train holds tokens of an unknown tokenizer: name it with "
          "data.tokenizer",
-         path);
-  const MappedFile file(path);
-  explaining(path, [&] { require_text(file.text()); });
-  return encode(*tokenizer, file.text(), path);
+         files.front());
+  return encode(*tokenizer, map_texts(files), 0, std::string_view::npos);
 }
 
 /// Beyond any tokenizer's; an id above it is damage.
@@ -132,7 +186,7 @@ constexpr std::int64_t largest_vocabulary = std::int64_t{1} << 21;
 
 void require_known(const Sources& sources, std::int64_t vocab_size) {
   for (const Source* source : {&sources.train, &sources.validation})
-    require_ids_below(source->tokens, vocab_size, source->path, source->first);
+    require_ids_below(source->tokens, vocab_size);
 }
 
 /// The rows of the embedding: model.vocab, or what the ids need.
@@ -174,7 +228,7 @@ void check_lengths(const Sources& sources, const DataSection& data, std::int64_t
 
 std::string describe(const Sources& sources) {
   const auto line = [](const Source& source) {
-    return fmt::format("{}: {} tokens, {}", source.path, source.tokens.size(), source.description);
+    return fmt::format("{}: {} tokens, {}", source.files, source.tokens.size(), source.description);
   };
   const bool has_validation = sources.validation.tokens.size() > 0;
   return "train: " + line(sources.train) +
@@ -197,8 +251,9 @@ Corpus load_corpus(const DataSection& data, const ModelSection& model) {
   corpus.known_ids = tokenizer != nullptr ? tokenizer->vocab_size() : corpus.vocab_size;
   require_known(sources, corpus.known_ids);
   corpus.description = describe(sources);
-  corpus.train = Dataset(std::move(sources.train.tokens), model.context);
-  corpus.validation = Dataset(std::move(sources.validation.tokens), model.context);
+  corpus.train = Dataset(std::move(sources.train.tokens), model.context, corpus.known_ids);
+  corpus.validation =
+      Dataset(std::move(sources.validation.tokens), model.context, corpus.known_ids);
   return corpus;
 }
 
@@ -209,19 +264,26 @@ std::shared_ptr<const Tokenizer> tokenizer_for_text(const std::string& name,
   return load_named_tokenizer(name);
 }
 
-std::size_t split_offset(std::string_view text, double validation_fraction) {
+std::size_t split_offset(std::span<const std::string_view> texts, double validation_fraction) {
   const auto share = [&](std::size_t count) {
     return static_cast<std::size_t>(static_cast<double>(count) * (1 - validation_fraction));
   };
-  if (find_invalid_utf8(text)) return share(text.size());
   const auto starts_character = [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
   };
-  const auto characters = std::count_if(text.begin(), text.end(), starts_character);
-  std::size_t left = share(static_cast<std::size_t>(characters));
-  std::size_t offset = 0;
-  for (; offset < text.size(); ++offset)
-    if (starts_character(text[offset]) && left-- == 0) break;
+  std::size_t bytes = 0, characters = 0;
+  for (const std::string_view text : texts) {
+    bytes += text.size();
+    characters += static_cast<std::size_t>(std::ranges::count_if(text, starts_character));
+  }
+  const auto valid = [](std::string_view text) { return !find_invalid_utf8(text); };
+  if (!std::ranges::all_of(texts, valid)) return share(bytes);
+  std::size_t left = share(characters), offset = 0;
+  for (const std::string_view text : texts)
+    for (const char c : text) {
+      if (starts_character(c) && left-- == 0) return offset;
+      ++offset;
+    }
   return offset;
 }
 

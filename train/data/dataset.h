@@ -5,6 +5,7 @@
 // Training cuts each epoch elsewhere: shifted by s tokens, window w begins at wT - s, the first and
 // the last are short, and one more window is needed.
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 
@@ -20,7 +21,9 @@ class Dataset {
   /// No windows: what a validation set that does not exist looks like.
   Dataset() = default;
 
-  Dataset(TokenStream tokens, std::int64_t context);
+  /// `known_ids`: what every id is below, as long as nobody changes the file.
+  Dataset(TokenStream tokens, std::int64_t context,
+          std::int64_t known_ids = std::numeric_limits<std::int64_t>::max());
 
   std::int64_t windows() const { return windows_; }
   /// Enough windows to cover every target at any shift in [0, T).
@@ -33,14 +36,17 @@ class Dataset {
   std::int64_t targets() const { return tokens_.size() > 0 ? tokens_.size() - 1 : 0; }
 
   /// Writes window `window`: inputs (T), targets (T). Returns the number of targets not ignored,
-  /// which is 0 for a shifted window beyond the end.
+  /// which is 0 for a shifted window beyond the end. Error(data) for an id that is not known.
   std::int64_t fill(std::int64_t window, std::span<std::int32_t> inputs,
                     std::span<std::int32_t> targets, std::int64_t shift = 0) const;
 
  private:
+  void require_known(std::int64_t first, std::span<const std::int32_t> ids) const;
+
   TokenStream tokens_;
   std::int64_t context_ = 1;
   std::int64_t windows_ = 0;
+  std::int64_t known_ids_ = 0;
 };
 
 }  // namespace skep

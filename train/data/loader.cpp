@@ -8,15 +8,14 @@
 namespace skep {
 namespace {
 
-/// An empty batch with room for B windows.
-Batch make_batch(const Dataset& data, std::int64_t B) {
-  Batch batch;
+/// Empties a batch and gives it room for B windows.
+void prepare(Batch& batch, const Dataset& data, std::int64_t B) {
   batch.B = B;
   batch.T = data.context();
   batch.inputs.resize(static_cast<std::size_t>(B * batch.T));
   batch.targets.resize(static_cast<std::size_t>(B * batch.T));
-  batch.samples.reserve(static_cast<std::size_t>(B));
-  return batch;
+  batch.valid_targets = 0;
+  batch.samples.clear();
 }
 
 /// Puts a window into the next free row.
@@ -38,30 +37,44 @@ Slice rank_slice(Slice all, std::int64_t rank, std::int64_t ranks) {
   return {all.first + rank * share + std::min(rank, extra), share + (rank < extra ? 1 : 0)};
 }
 
-Loader::Loader(const Dataset& data, std::uint64_t seed, BatchSplit split, std::int64_t rank)
+Loader::Loader(const Dataset& data, std::uint64_t seed, BatchSplit split, std::int64_t rank,
+               LastBatch last)
     : data_(data),
       order_{seed, data.shifted_windows(), data.context()},
       split_(split),
       rank_(rank) {
   check(data.windows() >= 1, "loader: the dataset has no windows");
   check(rank >= 0 && rank < split.ranks, "loader: rank {} of {}", rank, split.ranks);
+  if (last == LastBatch::shared_by_epochs) return;
+  order_.unused = order_.windows % split.global_batch();
+  if (order_.epoch_samples() == 0)
+    fail(ErrorKind::usage,
+         "data.drop_last leaves nothing to train on: an epoch has {} windows, batch.global_batch "
+         "is {}; use more data, a smaller batch, or data.drop_last = false",
+         order_.windows, split.global_batch());
 }
 
 Batch Loader::micro_batch(std::int64_t position, std::int64_t index) const {
+  Batch batch;
+  fill(position, index, batch);
+  return batch;
+}
+
+void Loader::fill(std::int64_t position, std::int64_t index, Batch& batch) const {
   check(position >= 0, "loader: position {}", position);
   check(index >= 0 && index < split_.accumulation, "loader: micro-batch {} of {}", index,
         split_.accumulation);
   const Slice mine = rank_slice({position, split_.global_batch()}, rank_, split_.ranks);
   const std::int64_t first = mine.first + index * split_.micro_batch;
-  Batch batch = make_batch(data_, split_.micro_batch);
+  prepare(batch, data_, split_.micro_batch);
   for (std::int64_t sample = first; sample < first + split_.micro_batch; ++sample)
     add_window(batch, data_, order_.window(sample), order_.shift(sample), sample);
-  return batch;
 }
 
 Batch Loader::sample(std::int64_t index) const {
   check(index >= 0, "loader: sample {}", index);
-  Batch batch = make_batch(data_, 1);
+  Batch batch;
+  prepare(batch, data_, 1);
   add_window(batch, data_, order_.window(index), order_.shift(index), index);
   return batch;
 }
@@ -78,7 +91,8 @@ Batch EvaluationLoader::batch(std::int64_t index) const {
   check(index >= 0 && index < batches(), "evaluation: batch {} of {}", index, batches());
   const std::int64_t done = index * batch_size_;
   const std::int64_t B = std::min(batch_size_, slice_.count - done);
-  Batch batch = make_batch(data_, B);
+  Batch batch;
+  prepare(batch, data_, B);
   for (std::int64_t i = 0; i < B; ++i) {
     const std::int64_t window = slice_.first + done + i;
     add_window(batch, data_, window, 0, window);

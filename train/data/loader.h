@@ -30,14 +30,24 @@ struct Slice {
 /// Rank r's part of [first, first + count): slices differ by at most one and join without gaps.
 Slice rank_slice(Slice all, std::int64_t rank, std::int64_t ranks);
 
-/// Training batches of one rank.
+/// What becomes of the samples at the end of an epoch that fill no global batch.
+enum class LastBatch {
+  shared_by_epochs,  ///< the next epoch's first samples fill it up: every window, every epoch
+  dropped            ///< no batch mixes two epochs; each epoch misses a few windows, other ones
+};
+
+/// Training batches of one rank. Any number of threads may ask at once.
 class Loader {
  public:
-  /// The dataset must outlive the loader and have at least one window.
-  Loader(const Dataset& data, std::uint64_t seed, BatchSplit split, std::int64_t rank);
+  /// The dataset must outlive the loader and have at least one window. Error(usage) when dropping
+  /// leaves no batch.
+  Loader(const Dataset& data, std::uint64_t seed, BatchSplit split, std::int64_t rank,
+         LastBatch last = LastBatch::shared_by_epochs);
 
   /// Micro-batch `index` (of split.accumulation) of the step that starts at `position`.
   Batch micro_batch(std::int64_t position, std::int64_t index) const;
+  /// The same, into the memory of a batch that is no longer needed.
+  void fill(std::int64_t position, std::int64_t index, Batch& batch) const;
 
   /// The one sample of this global index.
   Batch sample(std::int64_t index) const;

@@ -55,10 +55,13 @@ struct GlobalOrder {
   std::uint64_t seed;
   std::int64_t windows;
   std::int64_t context = 1;
+  std::int64_t unused = 0;  ///< windows at the end of each permutation that an epoch leaves out
 
-  std::int64_t epoch(std::int64_t sample) const { return sample / windows; }
+  std::int64_t epoch_samples() const { return windows - unused; }
+  std::int64_t epoch(std::int64_t sample) const { return sample / epoch_samples(); }
   std::int64_t window(std::int64_t sample) const {
-    return Permutation(seed, static_cast<std::uint64_t>(epoch(sample)), windows)(sample % windows);
+    return Permutation(seed, static_cast<std::uint64_t>(epoch(sample)),
+                       windows)(sample % epoch_samples());
   }
   /// In [0, context).
   std::int64_t shift(std::int64_t sample) const {

@@ -65,7 +65,7 @@ TokenFile open_shard(std::shared_ptr<MappedFile> file, const Layout& layout,
   if (size != expected)
     fail(ErrorKind::data, "{}: {}: {} tokens take {} bytes, the file has {}; prepare it again",
          path, size < expected ? "truncated" : "bytes left over", count, expected, size);
-  TokenStream tokens(file, bytes.data() + header_bytes, layout.type, count);
+  TokenStream tokens(file, bytes.data() + header_bytes, layout.type, count, path);
   return {std::move(tokens), layout.name};
 }
 
@@ -77,7 +77,7 @@ TokenFile open_raw(std::shared_ptr<MappedFile> file, const std::string& path) {
          "header: truncated, or not a token file",
          path, bytes.size());
   const auto count = static_cast<std::int64_t>(bytes.size() / 2);
-  return {TokenStream(file, bytes.data(), TokenType::uint16, count), "raw uint16 (nanoGPT)"};
+  return {TokenStream(file, bytes.data(), TokenType::uint16, count, path), "raw uint16 (nanoGPT)"};
 }
 
 }  // namespace
@@ -118,15 +118,15 @@ void write_token_file(const std::string& path, std::span<const std::int32_t> ids
   file.commit();
 }
 
-void require_ids_below(const TokenStream& tokens, std::int64_t vocab_size, const std::string& path,
-                       std::int64_t first) {
+void require_ids_below(const TokenStream& tokens, std::int64_t vocab_size) {
   const std::int64_t position = tokens.find_outside(vocab_size);
   if (position < 0) return;
   const std::int64_t id = tokens.part(position, 1).largest();
+  const TokenPlace place = tokens.place(position);
   fail(ErrorKind::data,
        "{}: token {} at position {} is outside the vocabulary of {} ids: name the tokenizer the "
        "file was made with, or prepare it again",
-       path, id, first + position, vocab_size);
+       place.file, id, place.position, vocab_size);
 }
 
 }  // namespace skep

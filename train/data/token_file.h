@@ -30,9 +30,7 @@ TokenFile open_token_file(const std::string& path);
 void write_token_file(const std::string& path, std::span<const std::int32_t> ids,
                       std::int64_t vocab_size);
 
-/// Error(data) naming the position of the first id >= vocab_size; tokens[0] stands at position
-/// `first` of the file.
-void require_ids_below(const TokenStream& tokens, std::int64_t vocab_size, const std::string& path,
-                       std::int64_t first = 0);
+/// Error(data) naming the file and the position of the first id >= vocab_size.
+void require_ids_below(const TokenStream& tokens, std::int64_t vocab_size);
 
 }  // namespace skep

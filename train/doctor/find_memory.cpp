@@ -8,6 +8,7 @@
 #include <string>
 
 #include "train/doctor/facts.h"
+#include "train/doctor/memory.h"
 
 namespace skep::doctor {
 namespace {
@@ -21,11 +22,15 @@ double number_in(const std::string& path, double otherwise) {
   return file >> value ? value : otherwise;
 }
 
-double available_ram() {
+Memory ram() {
+  Memory memory{unlimited, unlimited};
   std::ifstream info("/proc/meminfo");
-  for (std::string line; std::getline(info, line);)
-    if (line.starts_with("MemAvailable:")) return 1024 * std::stod(line.substr(13));
-  return unlimited;
+  for (std::string line; std::getline(info, line);) {
+    if (line.starts_with("MemAvailable:"))
+      memory.available_bytes = 1024 * std::stod(line.substr(13));
+    if (line.starts_with("MemTotal:")) memory.total_bytes = 1024 * std::stod(line.substr(9));
+  }
+  return memory;
 }
 
 // The folders of this process's own cgroup and those above it; `resource` names a tree of
@@ -48,8 +53,8 @@ std::vector<std::string> own_groups(const std::string& resource) {
 }
 
 // What is left below the tightest limit.
-double available_in_container() {
-  double least = unlimited;
+Memory within_container() {
+  Memory least{unlimited, unlimited};
   for (const std::string& folder : own_groups("memory")) {
     const double limit = std::min(number_in(folder + "/memory.max", unlimited),
                                   number_in(folder + "/memory.limit_in_bytes", unlimited));
@@ -61,7 +66,8 @@ double available_in_container() {
     for (std::string name, value; statistics >> name >> value;)
       if (name == "inactive_file" || name == "total_inactive_file")
         files = std::max(files, std::stod(value));
-    if (limit < unlimited) least = std::min(least, std::max(0.0, limit - used + files));
+    const double left = std::max(0.0, limit - used + files);
+    if (limit < unlimited && left < least.available_bytes) least = {left, limit};
   }
   return least;
 }
@@ -82,8 +88,13 @@ double granted_processors() {
 
 }  // namespace
 
+Memory find_memory() {
+  const Memory machine = ram(), container = within_container();
+  return machine.available_bytes < container.available_bytes ? machine : container;
+}
+
 void find_memory(Facts& facts) {
-  facts.available_bytes = std::min(available_ram(), available_in_container());
+  facts.available_bytes = find_memory().available_bytes;
   facts.processor_quota = granted_processors();
   struct statvfs status {};
   if (statvfs("/dev/shm", &status) == 0)

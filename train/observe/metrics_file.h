@@ -1,5 +1,6 @@
 #pragma once
-// metrics.jsonl: one JSON object a line, one line a step or validation. The keys are a contract.
+// The run's numbers as files of lines: metrics.jsonl, one JSON object a line, one line a step or
+// validation; and metrics.csv, the same for a spreadsheet.
 #include <memory>
 #include <string>
 
@@ -7,8 +8,13 @@
 
 namespace skep {
 
-/// Continues the file at `path`, keeping only lines of steps up to `first` (a resumed run writes
-/// the later ones again). Error(storage) when it cannot be written.
+/// Both continue the file at `path`, keeping only lines of steps up to `first` (a resumed run
+/// writes the later ones again). Error(storage) when it cannot be written.
 std::unique_ptr<Observer> make_metrics_file(const std::string& path, std::int64_t first);
+
+/// A header, then a row for each step and validation. The columns are the fields of a training
+/// line of metrics.jsonl without those over the ranks, then val_loss; what a row does not know is
+/// empty.
+std::unique_ptr<Observer> make_csv_file(const std::string& path, std::int64_t first);
 
 }  // namespace skep

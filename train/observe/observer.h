@@ -2,8 +2,15 @@
 // Observers see what a run does and change nothing: console, metrics file, later more.
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace skep {
+
+/// How a quantity differs among the ranks.
+struct Spread {
+  std::string name;  ///< as in metrics.jsonl
+  double min = 0, median = 0, max = 0;
+};
 
 /// One finished step. Sums and norms are global; times and bytes are this rank's.
 struct StepReport {
@@ -18,12 +25,15 @@ struct StepReport {
   double step_seconds = 0;
   double compute_seconds = 0;
   double comm_wait_seconds = 0;
+  double loader_wait_seconds = 0;  ///< until the batches were there
   std::uint64_t bytes_sent = 0;  ///< by this rank since the start
   std::string topology;
   std::string sync;
-  double scale = 1;  ///< of the loss in backward
+  double scale = 1;      ///< of the loss in backward
   bool skipped = false;  ///< no update: nothing to learn from, or not finite
-  std::int64_t rss_bytes = 0;
+  std::int64_t rss_bytes = 0, peak_rss_bytes = 0;
+  double cpu_seconds = 0;          ///< of all this process's threads since the last step
+  std::vector<Spread> over_ranks;  ///< every run.log_every steps (monitor.h), else empty
 };
 
 class Observer {
@@ -33,6 +43,8 @@ class Observer {
   virtual void on_validation(std::int64_t step, double loss) = 0;
   /// A line for people: what was read, saved, skipped.
   virtual void on_message(const std::string&) {}
+  /// One that asks for attention.
+  virtual void on_warning(const std::string& text) { on_message("warning: " + text); }
 };
 
 }  // namespace skep

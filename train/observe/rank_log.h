@@ -1,5 +1,6 @@
 #pragma once
-// log.rank-N in the run folder: what this rank had to say, with times.
+// log.rank-N in the run folder: what this rank had to say, with times and levels, and every
+// run.log_every steps how it fared.
 #include <memory>
 #include <string>
 

@@ -1,0 +1,52 @@
+// What a run under mpirun writes and says about itself when it is asked to.
+#include <catch2/catch.hpp>
+
+#include "program.h"
+
+using namespace skep;
+using namespace skep::test;
+
+TEST_CASE("observe: files, the pipe and the spread over ranks, and what a resumed run adds") {
+  const ScratchFolder scratch;
+  const std::string run = scratch.path + "/run", piped = scratch.path + "/piped";
+  const std::string flags = " --run.log_every 5 --observe.csv true --observe.tensorboard true" +
+                            std::string(" --observe.pipe \"cat >> ") + piped + "\"";
+  const Ending first = run_ranked(2, small_run(scratch, "run", 10) + flags, scratch);
+  INFO(first.out << first.err);
+  REQUIRE(first.code == 0);
+  CHECK(first.err.empty());
+  CHECK(read_file(piped) == read_file(run + "/metrics.jsonl"));
+  for (const nlohmann::json& row : metrics_of(run)) {
+    const bool due = row.at("step").get<int>() % 5 == 0 && !row.contains("val_loss");
+    REQUIRE(row.contains("ranks") == due);
+    if (due)
+      CHECK(row.at("ranks").at("compute_s").at("max") >= row.at("ranks").at("compute_s").at("min"));
+  }
+  CHECK(lines_of(read_file(run + "/metrics.csv")).size() == 12);  // header, 10 steps, validation
+  for (const char* rank : {"0", "1"})
+    CHECK_THAT(read_file(run + "/log.rank-" + rank), Catch::Contains("Z INFO step 5: loss "));
+
+  const Ending second =
+      run_ranked(2, small_run(scratch, "run", 12) + flags + " --run.resume auto", scratch);
+  REQUIRE(second.code == 0);
+  CHECK(lines_of(read_file(run + "/metrics.csv")).size() == 15);
+  std::size_t event_files = 0;
+  for ([[maybe_unused]] const auto& file :
+       std::filesystem::directory_iterator(run + "/tensorboard"))
+    ++event_files;
+  CHECK(event_files == 2);
+}
+
+TEST_CASE("observe: without a word nothing more is written; a pipe that dies ends no run") {
+  const ScratchFolder scratch;
+  const std::string run = scratch.path + "/run";
+  const Ending ending =
+      run_ranked(2, small_run(scratch, "run", 100) + " --observe.pipe \"exit 1\"", scratch);
+  INFO(ending.out << ending.err);
+  CHECK(ending.code == 0);
+  CHECK_THAT(ending.out, Catch::Contains("warning: observe.pipe: the command has ended"));
+  CHECK_THAT(read_file(run + "/log.rank-0"), Catch::Contains("Z WARN observe.pipe"));
+  CHECK(metrics_of(run).size() == 101);
+  CHECK_FALSE(std::filesystem::exists(run + "/metrics.csv"));
+  CHECK_FALSE(std::filesystem::exists(run + "/tensorboard"));
+}
