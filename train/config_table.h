@@ -7,17 +7,9 @@
 #include <vector>
 
 #include "train/config.h"
+#include "train/config_rules.h"
 
 namespace skep {
-
-/// Which values a key takes beyond its type, and how to say so ("at least 1").
-struct Rule {
-  std::string wanted;  ///< empty: every value of the type
-  std::function<bool(const ConfigValue&)> allows;
-  std::vector<std::string> names = {};  ///< texts that mean something, all or some of what it takes
-
-  bool is_choice() const { return wanted.starts_with("one of"); }
-};
 
 struct ConfigKey {
   std::string section;

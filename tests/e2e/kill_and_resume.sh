@@ -44,6 +44,8 @@ for kill in $(seq "$kills"); do
   while ps -o stat= -s $session | grep -qv Z; do sleep 0.02; done
   if [ "$stepped" -gt 0 ]; then
     from=$(sed -n 's/.*resumed from .* at step \([0-9]*\).*/\1/p' out | head -n 1)
+    # Killed before the first save was complete, there is nothing to go on from.
+    [ -n "$from" ] || ! grep -q 'no checkpoint in' out || from=0
     [ -n "$from" ] || fail "kill $kill: did not resume"
     [ "$from" -ge "$saved" ] || fail "kill $kill: resumed at $from, step $saved had been saved"
     # The save of the last step may not have begun, that of the step before may be under way.

@@ -41,8 +41,7 @@ TEST_CASE("train: comm.timeout ends a run in which a rank has stopped") {
   CHECK(ending.code == 6);
   const auto lines = lines_of(ending.err);
   REQUIRE(lines.size() >= 2);  // the warning, then the end
-  CHECK_THAT(lines.back(),
-             Catch::StartsWith("rank 0 (") && Catch::Contains("ranks 0,2 wait in all_"));
+  CHECK_THAT(lines.back(), Catch::StartsWith("rank 0 (") && Catch::Contains(" in all_"));
   CHECK_THAT(lines.back(), Catch::Contains("the process of rank 1 (") &&
                                Catch::Contains(", pid " + std::to_string(pid)));
   CHECK(std::filesystem::exists(run + "/flight.rank-0.json"));

@@ -1,0 +1,86 @@
+// The trainer between runs: what it saves, how it goes on from a checkpoint, and what it advises
+// when numbers are lost. The loop is in trainer.cpp.
+#include <algorithm>
+
+#include "train/checkpoint/load.h"
+#include "train/trainer.h"
+
+namespace skep {
+
+std::string Trainer::advice() const {
+  if (saved_step_ < 0) return "there is no checkpoint yet; start again with a lower optim.lr";
+  return fmt::format("go back to a checkpoint in {} (the last is step-{}) with a lower optim.lr",
+                     limits_.checkpoint_folder, saved_step_);
+}
+
+// Copies the state; a thread writes it while training goes on.
+void Trainer::save() {
+  finish_save();
+  parts_.comm.doing("saving a checkpoint");
+  const std::int64_t last_step = progress_.position - parts_.loader->split().global_batch();
+  witness_ = call_witness(*parts_.model, *parts_.objective, *parts_.loader,
+                          std::max<std::int64_t>(last_step, 0));
+  checkpoints_.begin(progress_.step, content());
+}
+
+// Called on all ranks at once: when the step's totals say that all have written, or to wait for it.
+void Trainer::finish_save() {
+  parts_.comm.doing("completing a checkpoint");
+  const auto saved = checkpoints_.finish();
+  if (!saved) return;
+  saved_step_ = saved->step;
+  say(fmt::format("saved {} (training waited {:.3f} s, complete after {:.3f} s)", saved->path,
+                  saved->stall_seconds, saved->total_seconds));
+}
+
+CheckpointContent Trainer::content() {
+  return {*parts_.model,
+          *parts_.parameters,
+          parts_.tokenizer.get(),
+          [this](Archive& archive) {
+            progress_.archive(archive);
+            witness_.archive(archive);
+            parts_.optimizer->archive(archive);
+            parts_.scaler->archive(archive);
+            if (parts_.views) parts_.views->archive(archive, parts_.comm.size());
+            parts_.phases->archive(archive, *parts_.parameters, progress_.step);
+            parts_.reduction->archive(archive);
+          },
+          parts_.comm.rank(),
+          parts_.comm.size(),
+          apart() ? CheckpointContent::Replicas::apart
+          : phase_->sync->keeps_state() || parts_.reduction->keeps_state()
+              ? CheckpointContent::Replicas::own_state
+              : CheckpointContent::Replicas::equal};
+}
+
+void Trainer::resume(const std::string& checkpoint) {
+  const Progress configured = progress_;
+  load_checkpoint(checkpoint, content());
+  if (progress_.step > 0) phase_ = &parts_.phases->at(progress_.step - 1);
+  saved_step_ = progress_.step;
+  auto must_match = [&](std::string_view what, std::int64_t saved, std::int64_t now) {
+    if (saved != now)
+      fail(ErrorKind::data, "{}: cannot continue this run: its {} was {}, now it is {}", checkpoint,
+           what, saved, now);
+  };
+  must_match("run.seed", progress_.seed, configured.seed);
+  must_match("number of samples in an epoch", progress_.epoch_samples, configured.epoch_samples);
+  must_match("tokenizer hash", progress_.tokenizer_hash, configured.tokenizer_hash);
+  must_match("hash of the training data", progress_.data_hash, configured.data_hash);
+  require_same(witness_,
+               call_witness(*parts_.model, *parts_.objective, *parts_.loader, witness_.sample),
+               parts_.parameters->compute_type(), checkpoint);
+}
+
+void Progress::archive(Archive& archive) {
+  archive.field("step", step);
+  archive.field("position", position);
+  archive.field("tokens", tokens);
+  archive.field("seed", seed);
+  archive.field("epoch_samples", epoch_samples);
+  archive.field("tokenizer_hash", tokenizer_hash);
+  archive.field("data_hash", data_hash);
+}
+
+}  // namespace skep
