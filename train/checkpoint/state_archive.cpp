@@ -1,6 +1,8 @@
 #include "train/checkpoint/state_archive.h"
 
 #include <algorithm>
+#include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "engine/core/files.h"
@@ -11,6 +13,9 @@ namespace skep {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+constexpr double infinity = std::numeric_limits<double>::infinity();
+constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 
 StoredType stored_type(const Tensor& t) {
   switch (t.dtype()) {
@@ -31,7 +36,12 @@ StoredType stored_type(const Tensor& t) {
 class Collecting final : public CollectingArchive {
  public:
   void field(std::string_view name, std::int64_t& value) override { note(name, value); }
-  void field(std::string_view name, double& value) override { note(name, value); }
+  void field(std::string_view name, double& value) override {
+    // JSON has no infinity.
+    note(name, std::isfinite(value)
+                   ? Json(value)
+                   : Json(fmt::format("{}", std::isnan(value) ? not_a_number : value)));
+  }
   void field(std::string_view name, const Tensor& tensor) override {
     check(tensor.is_contiguous(), "archive: {} is not contiguous", name);
     tensors_.push_back({{std::string(name),
@@ -44,9 +54,8 @@ class Collecting final : public CollectingArchive {
   const std::vector<TensorSource>& tensors() const override { return tensors_; }
 
  private:
-  template <class T>
-  void note(std::string_view name, T value) {
-    const bool added = numbers_.emplace(std::string(name), value).second;
+  void note(std::string_view name, Json value) {
+    const bool added = numbers_.emplace(std::string(name), std::move(value)).second;
     check(added, "archive: two fields are called {}", name);
   }
 
@@ -69,6 +78,11 @@ class Loading final : public Archive {
   }
   void field(std::string_view name, double& value) override {
     const Json& json = find(name);
+    for (const double special : {infinity, -infinity, not_a_number})
+      if (json == fmt::format("{}", special)) {
+        value = special;
+        return;
+      }
     if (!json.is_number()) fail(ErrorKind::data, "{}: {} is not a number", path_, name);
     value = json.get<double>();
   }
