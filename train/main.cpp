@@ -110,9 +110,8 @@ void train(const ParsedCommand& command, const Environment& environment,
   if (end == RunEnd::finished) return;
   parts->observers.clear();  // a progress bar ends its line
   watchdog.reset();
-  leave_together(
-      exit_after_signal,
-      fmt::format("stopped on a signal after a checkpoint; go on with --run.resume auto"));
+  leave_together(exit_after_signal,
+                 "stopped on a signal after a checkpoint; go on with --run.resume auto");
 }
 
 void run(int argc, char** argv) {

@@ -6,9 +6,6 @@
 
 #include "engine/autograd/tape.h"
 #include "engine/core/background.h"
-#include "engine/core/random.h"
-#include "engine/kernels/copy.h"
-#include "mpi_comm/leave.h"
 #include "train/clip.h"
 #include "train/evaluate.h"
 #include "train/hash.h"

@@ -17,6 +17,7 @@ std::string Trainer::advice() const {
 void Trainer::save() {
   finish_save();
   parts_.comm.doing("saving a checkpoint");
+  parts_.comm.set_phase("checkpoint");
   const std::int64_t last_step = progress_.position - parts_.loader->split().global_batch();
   witness_ = call_witness(*parts_.model, *parts_.objective, *parts_.loader,
                           std::max<std::int64_t>(last_step, 0));
@@ -26,6 +27,7 @@ void Trainer::save() {
 // Called on all ranks at once: when the step's totals say that all have written, or to wait for it.
 void Trainer::finish_save() {
   parts_.comm.doing("completing a checkpoint");
+  parts_.comm.set_phase("checkpoint");
   const auto saved = checkpoints_.finish();
   if (!saved) return;
   saved_step_ = saved->step;

@@ -224,3 +224,21 @@ TEST_CASE("ranks started with different settings: one line that names the settin
   CHECK(threads.code == 2);
   CHECK_THAT(threads.err, Catch::Contains("rank 0 has 1, rank 1 has 2"));
 }
+
+TEST_CASE("comm.transport mpi hands the sums to MPI: the same losses, other bytes on the wire") {
+  const ScratchFolder scratch;
+  const auto bytes_and_loss = [&](const std::string& name, const std::string& more) {
+    const Ending ending = run_ranked(3, small_run(scratch, name, 4) + more, scratch);
+    INFO(ending.err);
+    REQUIRE(ending.code == 0);
+    const auto rows = metrics_of(scratch.path + "/" + name);
+    return std::pair(
+        rows[3].at("bytes_sent").get<double>() - rows[2].at("bytes_sent").get<double>(),
+        rows[3].at("loss").get<double>());
+  };
+  const auto plans = bytes_and_loss("plans", ""),
+             mpi = bytes_and_loss("mpi", " --comm.transport mpi");
+  CHECK(mpi.second == Approx(plans.second).epsilon(2e-5));
+  // A ring of 3 sends 4/3 of what is summed; of the library's messages only the payload is known.
+  CHECK(mpi.first == Approx(plans.first * 3 / 4).epsilon(1e-3));
+}

@@ -315,3 +315,16 @@ TEST_CASE("a parameter that ranks do not use ends the run, or is named with the 
   config.ddp.find_unused_parameters = false;
   CHECK(train(config, 2).steps.size() == 4);
 }
+
+TEST_CASE("topology auto measures the wires and trains as the others; transport mpi needs MPI") {
+  const ScratchFolder scratch;
+  Config config = small_config(scratch.path);
+  const Recording ring = train(config, 3);
+  config.comm.topology = "auto";
+  const Recording chosen = train(config, 3);
+  require_same_losses(ring, chosen, 2e-5);
+  CHECK(chosen.steps.front().topology == "auto");
+  config.comm.topology = "ring";
+  config.comm.transport = "mpi";
+  CHECK_THROWS_WITH(train(config, 2), Catch::Contains("MPI"));
+}
