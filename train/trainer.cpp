@@ -152,7 +152,8 @@ Trainer::Outcome Trainer::update(const StepTotals& summed, double lr) {
   const double scale = parts_.scaler->scale();
   const bool finite = clip.finite && std::isfinite(summed.loss_sum);
   if (!finite && !parts_.scaler->can_lower()) tell_where_numbers_were_lost();
-  parts_.scaler->look(finite);
+  using Gradients = LossScaler::Gradients;
+  parts_.scaler->look(finite ? Gradients::finite : Gradients::overflowed);
   if (!finite) {
     const char* what = clip.finite ? "loss" : "gradient";
     if (parts_.scaler->handles_overflow())

@@ -11,6 +11,8 @@ using namespace skep::test;
 
 namespace {
 
+using Gradients = LossScaler::Gradients;
+
 // On rank 1, the loss of one step is multiplied by infinity.
 struct Exploding final : Objective {
   Exploding(int r, std::vector<int> s) : rank(r), steps(std::move(s)) {}
@@ -42,14 +44,14 @@ TEST_CASE("a dynamic scale doubles after enough clean updates and halves at an o
                                          {true, 1024.0},
                                          {true, 1024.0},
                                          {true, 2048.0}}) {
-    scaler.look(finite);
+    scaler.look(finite ? Gradients::finite : Gradients::overflowed);
     CHECK(scaler.scale() == expected);
   }
   // 2048 can be halved 11 times; the twelfth overflow in a row ends the run.
-  for (int i = 0; i < 11; ++i) scaler.look(false);
+  for (int i = 0; i < 11; ++i) scaler.look(Gradients::overflowed);
   CHECK(scaler.scale() == 1);
   try {
-    scaler.look(false);
+    scaler.look(Gradients::overflowed);
     FAIL("went below the minimum");
   } catch (const Error& error) {
     CHECK(error.exit_code() == 4);

@@ -4,9 +4,9 @@
 
 namespace skep {
 
-void LossScaler::look(bool gradients_finite) {
+void LossScaler::look(Gradients found) {
   if (settings_.kind == Kind::fixed) return;
-  if (gradients_finite) {
+  if (found == Gradients::finite) {
     if (++clean_updates_ < settings_.growth_interval) return;
     scale_ *= 2;
     clean_updates_ = 0;

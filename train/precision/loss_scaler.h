@@ -13,6 +13,7 @@ namespace skep {
 class LossScaler {
  public:
   enum class Kind { fixed, dynamic };
+  enum class Gradients { finite, overflowed };
   struct Settings {
     Kind kind = Kind::fixed;
     double scale = 1;  ///< fixed, or where dynamic starts
@@ -23,7 +24,7 @@ class LossScaler {
 
   double scale() const { return scale_; }
   /// After each update that was due. Error(non_finite) when the scale would fall below the minimum.
-  void look(bool gradients_finite);
+  void look(Gradients found);
   /// Whether a gradient that is not finite is this scaler's business: it will try a smaller scale.
   bool handles_overflow() const { return settings_.kind == Kind::dynamic; }
   /// Whether a smaller scale is left to try.
