@@ -17,11 +17,11 @@ dd if=/dev/zero of="$folder/plain" bs=4M count="$bytes" iflag=count_bytes conv=f
 end=$(date +%s.%N)
 rm "$folder/plain"
 # Saves before the last step only: the last one is waited for, as the run ends.
-awk -v plain="$(echo "$end - $start" | bc)" -v bytes="$bytes" -v steps="$steps" '
+awk -v start="$start" -v end="$end" -v bytes="$bytes" -v steps="$steps" '
   FNR == NR { if (match($0, /"step_s": *[0-9.e-]+/)) { v = substr($0, RSTART, RLENGTH); sub(/.*: */, "", v); total += v; next } next }
   /saved .*waited/ { split($0, a, /waited /); split(a[2], w, " "); split($0, c, /complete after /); split(c[2], d, " ")
     n++; stall[n] = w[1]; durable[n] = d[1] }
-  END { for (i = 1; i < n; i++) { s += stall[i]; d2 += durable[i] }
+  END { plain = end - start; for (i = 1; i < n; i++) { s += stall[i]; d2 += durable[i] }
     printf "%d saves of %.1f MB beside training: waited %.3f s each, on disk after %.3f s; a plain write takes %.3f s\n", n - 1, bytes / 1e6, s / (n - 1), d2 / (n - 1), plain
     printf "share of the training time: %.2f %%; plain writes would be %.2f %%\n", 100 * s / (total + s), 100 * plain * (n - 1) / (total + plain * (n - 1)) }
 ' "$folder/run/metrics.jsonl" "$folder/out"
