@@ -95,6 +95,15 @@ ViewSettings view_settings(const LossSection& loss, const BatchSplit& split) {
           split.accumulation > 1 ? Known::past_steps : Known::this_step};
 }
 
+void deal(Parts& parts, const DataSection& data) {
+  check(data.chaos_seed > 0, "data.chaos_seed has not been drawn");
+  parts.loader->deal(static_cast<std::uint64_t>(data.chaos_seed), data.common_fraction);
+  const ChaosOrder& chaos = *parts.loader->chaos();
+  parts.data_description += fmt::format(
+      "\nchaos: an epoch deals each rank {} windows, {} of them to all ranks alike, by the seed {}",
+      chaos.quota(), chaos.common(), chaos.seed());
+}
+
 void add_data(Parts& parts, const Config& config, Corpus&& corpus, const BatchSplit& split) {
   const int rank = parts.comm.rank(), ranks = parts.comm.size();
   parts.tokenizer = corpus.tokenizer;
@@ -103,6 +112,7 @@ void add_data(Parts& parts, const Config& config, Corpus&& corpus, const BatchSp
   parts.loader = std::make_unique<Loader>(
       *parts.train_data, config.run.seed, split, rank,
       config.data.drop_last ? LastBatch::dropped : LastBatch::shared_by_epochs);
+  if (config.data.sharding == "chaos") deal(parts, config.data);
   parts.batches = std::make_unique<Prefetcher>(
       [&loader = *parts.loader](std::int64_t position, std::int64_t index, Batch& batch) {
         loader.fill(position, index, batch);
@@ -193,7 +203,7 @@ Parts build_parts(const Config& config, Communicator& comm, const std::vector<in
   parts.scaler = std::make_unique<LossScaler>(scaler_settings(config, split));
   if (config.model.recompute) parts.activations = Pass::Activations::recompute;
   add_data(parts, config, std::move(corpus), split);
-  const double steps_per_epoch = static_cast<double>(parts.loader->order().epoch_samples()) /
+  const double steps_per_epoch = static_cast<double>(parts.loader->epoch_samples()) /
                                  static_cast<double>(config.batch.global_batch);
   parts.schedule = make_schedule(config, steps_per_epoch);
   parts.reduction = make_reduction(config, parts.parameters->size());

@@ -47,6 +47,9 @@ struct DataSection {
   std::string val;
   double val_fraction = 0.1;
   std::string tokenizer = "byte";
+  std::string sharding = "even";
+  double common_fraction = 0;
+  std::int64_t chaos_seed = 0;
   bool drop_last = false;
   std::int64_t workers = 0;
   std::int64_t prefetch = 2;

@@ -80,21 +80,40 @@ void check_meeting(const Config& config, std::int64_t ranks, const std::string& 
          why);
 }
 
-/// Weights of views are factors in one sum of gradients over all ranks.
-void check_views(const Config& config, std::int64_t ranks, const std::string& place) {
-  if (config.loss.view_weighting == "uniform") return;
+/// Weights of views and of common samples are factors in one sum of gradients over all ranks.
+void check_weights(const Config& config, std::int64_t ranks, const std::string& place) {
   const std::string& rule = config.sync.rule;
   const bool sums = rule == "every_step" || rule == "accumulate";
-  if (!sums || reach_of(config.comm, ranks) == Reach::partial)
+  if (sums && reach_of(config.comm, ranks) == Reach::global) return;
+  const std::string alone = fmt::format(
+      "ranks train by themselves with sync.rule {} and topology {}", rule, config.comm.topology);
+  if (config.loss.view_weighting != "uniform")
     fail(ErrorKind::usage,
-         "{}loss.view_weighting adaptive cannot be had: ranks train by themselves with sync.rule "
-         "{} and topology {}, so no rank's loss weighs against another's",
-         place, rule, config.comm.topology);
+         "{}loss.view_weighting adaptive cannot be had: {}, so no rank's loss weighs against "
+         "another's",
+         place, alone);
+  if (config.data.common_fraction > 0)
+    fail(ErrorKind::usage,
+         "{}data.common_fraction {} cannot be had: {} and divide by their own tokens, so common "
+         "samples would weigh as much as the others; set it to 0",
+         place, config.data.common_fraction, alone);
+}
+
+void check_sharding(const DataSection& data) {
+  if (data.sharding == "even" && data.common_fraction > 0)
+    fail(ErrorKind::usage,
+         "data.common_fraction {} needs data.sharding chaos: with even sharding no sample is met "
+         "by two ranks",
+         data.common_fraction);
+  if (data.sharding == "chaos" && data.drop_last)
+    fail(ErrorKind::usage,
+         "data.drop_last cannot be combined with data.sharding chaos: a common sample that some "
+         "ranks leave out would not count as one; set one of them back");
 }
 
 void check_phase(const Config& config, std::int64_t ranks, const std::string& place) {
   check_meeting(config, ranks, place);
-  check_views(config, ranks, place);
+  check_weights(config, ranks, place);
 }
 
 void check_phases(const Config& config, std::int64_t ranks) {
@@ -110,6 +129,7 @@ void validate(const Config& config, std::int64_t ranks) {
     fail(ErrorKind::usage,
          "no training data: give --data.train FILE (a text, or a .bin file of tokens)");
   check_model(config.model);
+  check_sharding(config.data);
   check_schedule(config);
   check_comm(config.comm, config.compress.codec);
   check_phases(config, ranks);

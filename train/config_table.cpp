@@ -84,6 +84,15 @@ void add_data(std::vector<ConfigKey>& keys) {
   data.add("tokenizer", &DataSection::tokenizer, not_empty({"byte", "char"}),
            "of texts: byte, char, or the PATH of a tokenizer.json or of its folder; a file of "
            "tokens takes a PATH, or none");
+  data.add("sharding", &DataSection::sharding, one_of({"even", "chaos"}),
+           "even: every sample once an epoch, in one order for any number of ranks; chaos: each "
+           "epoch is dealt anew among the ranks, each with an order of its own");
+  data.add("common_fraction", &DataSection::common_fraction, fraction_below_one(),
+           "for chaos: share of a rank's samples that every rank meets, each with a weight of one "
+           "over the number of ranks");
+  data.add("chaos_seed", &DataSection::chaos_seed, at_least(0),
+           "for chaos: seed of the deal; 0: the checkpoint's, or drawn by rank 0 from its clock "
+           "and host name; the run's config.toml keeps it, and so repeats the run");
   data.add("drop_last", &DataSection::drop_last, any(),
            "true: an epoch's last samples, too few for a global batch, are left out; false: they "
            "share a batch with the next epoch's first");

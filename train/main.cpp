@@ -16,6 +16,7 @@
 #include "train/build.h"
 #include "train/build_sync.h"
 #include "train/checkpoint/folder.h"
+#include "train/data/chaos_seed.h"
 #include "train/doctor/doctor.h"
 #include "train/explain.h"
 #include "train/observe/console.h"
@@ -49,6 +50,22 @@ std::string checkpoint_to_resume(const Config& config, std::vector<std::string>&
   return found;
 }
 
+/// A chaotic run that is given no seed goes on with its checkpoint's, or has one drawn. Collective.
+void settle_chaos_seed(DataSection& data, const std::string& checkpoint, Communicator& comm,
+                       const std::string& host) {
+  if (data.sharding != "chaos" || data.chaos_seed > 0) return;
+  together([&] { data.chaos_seed = saved_chaos_seed(checkpoint); });
+  if (data.chaos_seed == 0) data.chaos_seed = draw_chaos_seed(comm, host);
+}
+
+void resume(Trainer& trainer, const std::string& checkpoint, std::int64_t steps,
+            std::vector<std::string>& notes) {
+  trainer.resume(checkpoint);
+  notes.push_back(fmt::format("resumed from {} at step {}", checkpoint, trainer.first_step()));
+  if (trainer.first_step() >= steps)
+    notes.push_back(fmt::format("nothing left to train: run.steps is {}", steps));
+}
+
 RunEnd run_and_tell_speed(Trainer& trainer, Parts& parts, DType compute) {
   using Clock = std::chrono::steady_clock;
   const double flops = backend({}).product_flops();
@@ -64,28 +81,26 @@ RunEnd run_and_tell_speed(Trainer& trainer, Parts& parts, DType compute) {
 
 void train(const ParsedCommand& command, const Environment& environment,
            const std::string& command_line) {
-  const Config& config = command.config;
+  Config config = command.config;
   MpiCommunicator comm(environment);
   const std::vector<Placement> ranks = gather_placements(comm, find_placement(config.run.threads));
   cpu::set_threads(threads_of(ranks, comm.rank()));
   std::unique_ptr<Parts> parts;
   std::unique_ptr<Trainer> trainer;
+  std::string checkpoint;
   std::vector<std::string> notes;
   const std::string difference = find_different_start(config, ranks, comm);
   together([&] {
     if (!difference.empty()) fail(ErrorKind::usage, "{}", difference);
     validate(config, environment.size());
+    checkpoint = checkpoint_to_resume(config, notes);
   });
+  settle_chaos_seed(config.data, checkpoint, comm, environment.host());
   prepare_wires(config, comm, environment.hosts());
   together([&] {
     parts = std::make_unique<Parts>(build_parts(config, comm, environment.hosts()));
     trainer = std::make_unique<Trainer>(*parts, build_limits(config));
-    const std::string checkpoint = checkpoint_to_resume(config, notes);
-    if (checkpoint.empty()) return;
-    trainer->resume(checkpoint);
-    notes.push_back(fmt::format("resumed from {} at step {}", checkpoint, trainer->first_step()));
-    if (trainer->first_step() >= config.run.steps)
-      notes.push_back(fmt::format("nothing left to train: run.steps is {}", config.run.steps));
+    if (!checkpoint.empty()) resume(*trainer, checkpoint, config.run.steps, notes);
   });
   std::unique_ptr<RunLock> lock;
   together([&] {

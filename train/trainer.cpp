@@ -33,10 +33,15 @@ Trainer::Trainer(Parts& parts, const Limits& limits)
       unused_(limits.unused_parameters),
       checkpoints_(parts.comm, limits.checkpoint_folder, limits.checkpoint_keep) {
   progress_.seed = static_cast<std::int64_t>(limits.seed);
-  progress_.epoch_samples = parts.loader->order().epoch_samples();
+  progress_.epoch_samples = parts.loader->epoch_samples();
   progress_.data_hash = static_cast<std::int64_t>(parts.train_data->hash());
   progress_.tokenizer_hash =
       parts.tokenizer ? static_cast<std::int64_t>(parts.tokenizer->hash()) : 0;
+  if (const auto& chaos = parts.loader->chaos()) {
+    progress_.chaos_seed = static_cast<std::int64_t>(chaos->seed());
+    progress_.chaos_common = chaos->common();
+    progress_.chaos_ranks = parts.comm.size();
+  }
   parts.model->attach(make_narrator(parts.comm));
 }
 
@@ -72,7 +77,7 @@ RunEnd Trainer::run() {
 
     ++progress_.step;
     progress_.position += parts_.loader->split().global_batch();
-    progress_.tokens += static_cast<std::int64_t>(totals.tokens);
+    progress_.tokens += std::llround(totals.tokens);
     const Waits after = waited();
     report(totals, outcome, lr, seconds_now() - started,
            {after.messages_seconds - before.messages_seconds,
@@ -112,7 +117,7 @@ StepTotals Trainer::fill_gradients(const SyncRound& round) {
     pass.activations = parts_.activations;
     Tape tape;  // records every op below
     const Tensor loss = parts_.objective->loss(*parts_.model, batch, pass);
-    const ViewLoss view{loss.item(), static_cast<double>(batch.valid_targets)};
+    const ViewLoss view{loss.item(), batch.counted_targets()};
     const double weight = parts_.views ? parts_.views->weight(view, parts_.comm) : 1;
     phase_->sync->before_backward(*parts_.parameters, round,
                                   {i, parts_.loader->split().accumulation});

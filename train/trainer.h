@@ -73,10 +73,12 @@ enum class RunEnd { finished, stopped };
 struct Progress {
   std::int64_t step = 0;      ///< steps finished
   std::int64_t position = 0;  ///< global index of the next sample
-  std::int64_t tokens = 0;    ///< targets trained on, all ranks
+  std::int64_t tokens = 0;    ///< targets trained on, all ranks; common ones count once for all
   std::int64_t seed = 0;
   std::int64_t epoch_samples = 0;  ///< the order of samples depends on it
   std::int64_t tokenizer_hash = 0, data_hash = 0;
+  /// Of chaotic sharding: who deals what to how many; all 0 with even sharding.
+  std::int64_t chaos_seed = 0, chaos_common = 0, chaos_ranks = 0;
 
   void archive(Archive& archive);
 };

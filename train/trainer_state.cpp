@@ -56,6 +56,19 @@ CheckpointContent Trainer::content() {
               : CheckpointContent::Replicas::equal};
 }
 
+// Who meets which sample depends on the number of ranks.
+void require_same_deal(const std::string& checkpoint, const Progress& saved, const Progress& now) {
+  const auto sharding = [](const Progress& p) { return p.chaos_ranks > 0 ? "chaos" : "even"; };
+  if ((saved.chaos_ranks > 0) != (now.chaos_ranks > 0))
+    fail(ErrorKind::data, "{}: cannot continue this run: its data.sharding was {}, now it is {}",
+         checkpoint, sharding(saved), sharding(now));
+  if (saved.chaos_ranks != now.chaos_ranks)
+    fail(ErrorKind::data,
+         "{}: data.sharding chaos has dealt the data of this run to {} ranks, not to {}: resume "
+         "with {} ranks",
+         checkpoint, saved.chaos_ranks, now.chaos_ranks, saved.chaos_ranks);
+}
+
 void Trainer::resume(const std::string& checkpoint) {
   const Progress configured = progress_;
   load_checkpoint(checkpoint, content());
@@ -67,6 +80,10 @@ void Trainer::resume(const std::string& checkpoint) {
            what, saved, now);
   };
   must_match("run.seed", progress_.seed, configured.seed);
+  require_same_deal(checkpoint, progress_, configured);
+  must_match("data.chaos_seed", progress_.chaos_seed, configured.chaos_seed);
+  must_match("number of common samples (data.common_fraction)", progress_.chaos_common,
+             configured.chaos_common);
   must_match("number of samples in an epoch", progress_.epoch_samples, configured.epoch_samples);
   must_match("tokenizer hash", progress_.tokenizer_hash, configured.tokenizer_hash);
   must_match("hash of the training data", progress_.data_hash, configured.data_hash);
@@ -83,6 +100,9 @@ void Progress::archive(Archive& archive) {
   archive.field("epoch_samples", epoch_samples);
   archive.field("tokenizer_hash", tokenizer_hash);
   archive.field("data_hash", data_hash);
+  archive.field("chaos_seed", chaos_seed);
+  archive.field("chaos_common", chaos_common);
+  archive.field("chaos_ranks", chaos_ranks);
 }
 
 }  // namespace skep

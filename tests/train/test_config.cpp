@@ -58,7 +58,7 @@ TEST_CASE("config: the keys of the contract exist, and no others") {
   CHECK(sections == R"(
 run: dir name seed steps log_every eval_every eval_batches resume progress threads
 model: arch layers heads width context vocab dropout bias tied recompute
-data: train val val_fraction tokenizer drop_last workers prefetch
+data: train val val_fraction tokenizer sharding common_fraction chaos_seed drop_last workers prefetch
 batch: global_batch micro_batch
 optim: kind lr min_lr beta1 beta2 eps weight_decay max_norm
 schedule: kind warmup decay_steps cycle cycle_mult unit jitter

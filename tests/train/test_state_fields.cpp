@@ -216,7 +216,9 @@ const std::map<std::string, Alarm> alarms = {
     {"not_finite", {1.0, Interrupted::End::elsewhere}},
     {"out_of_range", {1.0, Interrupted::End::refused}}};
 
-const std::set<std::string> identity = {"seed", "epoch_samples", "tokenizer_hash", "data_hash"};
+const std::set<std::string> identity = {"seed",       "epoch_samples", "tokenizer_hash",
+                                        "data_hash",  "chaos_seed",    "chaos_common",
+                                        "chaos_ranks"};
 
 }  // namespace
 

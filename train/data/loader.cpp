@@ -14,19 +14,23 @@ void prepare(Batch& batch, const Dataset& data, std::int64_t B) {
   batch.T = data.context();
   batch.inputs.resize(static_cast<std::size_t>(B * batch.T));
   batch.targets.resize(static_cast<std::size_t>(B * batch.T));
-  batch.valid_targets = 0;
+  batch.valid_targets = batch.common_targets = batch.common_rows = 0;
+  batch.common_weight = 1;
   batch.samples.clear();
 }
 
-/// Puts a window into the next free row.
-void add_window(Batch& batch, const Dataset& data, std::int64_t window, std::int64_t shift,
-                std::int64_t sample) {
+/// Puts a window into the next free row. Returns its number of valid targets.
+std::int64_t add_window(Batch& batch, const Dataset& data, const Draw& draw, std::int64_t sample) {
   const auto T = static_cast<std::size_t>(batch.T);
   const std::size_t at = batch.samples.size() * T;
-  batch.valid_targets += data.fill(window, std::span(batch.inputs).subspan(at, T),
-                                   std::span(batch.targets).subspan(at, T), shift);
+  const std::int64_t valid = data.fill(draw.window, std::span(batch.inputs).subspan(at, T),
+                                       std::span(batch.targets).subspan(at, T), draw.shift);
+  batch.valid_targets += valid;
   batch.samples.push_back(sample);
+  return valid;
 }
+
+bool is_common(const Draw& draw) { return draw.kind == Draw::Kind::common; }
 
 }  // namespace
 
@@ -54,6 +58,10 @@ Loader::Loader(const Dataset& data, std::uint64_t seed, BatchSplit split, std::i
          order_.windows, split.global_batch());
 }
 
+void Loader::deal(std::uint64_t seed, double common_fraction) {
+  chaos_ = ChaosOrder({seed, order_.windows, order_.context, split_.ranks, common_fraction});
+}
+
 Batch Loader::micro_batch(std::int64_t position, std::int64_t index) const {
   Batch batch;
   fill(position, index, batch);
@@ -65,17 +73,35 @@ void Loader::fill(std::int64_t position, std::int64_t index, Batch& batch) const
   check(index >= 0 && index < split_.accumulation, "loader: micro-batch {} of {}", index,
         split_.accumulation);
   const Slice mine = rank_slice({position, split_.global_batch()}, rank_, split_.ranks);
-  const std::int64_t first = mine.first + index * split_.micro_batch;
+  std::int64_t place = mine.first + index * split_.micro_batch;
   prepare(batch, data_, split_.micro_batch);
-  for (std::int64_t sample = first; sample < first + split_.micro_batch; ++sample)
-    add_window(batch, data_, order_.window(sample), order_.shift(sample), sample);
+  if (chaos_) batch.common_weight = chaos_->common_weight();
+  for (const Draw& draw : draws(position, index)) {
+    const std::int64_t valid = add_window(batch, data_, draw, place++);
+    if (!is_common(draw)) continue;
+    ++batch.common_rows;
+    batch.common_targets += valid;
+  }
+}
+
+// What this rank meets in a micro-batch: samples of its own, then those of the pool.
+std::vector<Draw> Loader::draws(std::int64_t position, std::int64_t index) const {
+  const std::int64_t first = index * split_.micro_batch;
+  const Slice mine = rank_slice({position, split_.global_batch()}, rank_, split_.ranks);
+  std::vector<Draw> draws;
+  for (std::int64_t i = first; i < first + split_.micro_batch; ++i)
+    draws.push_back(chaos_ ? chaos_->at(position + i * split_.ranks + rank_)
+                           : order_.at(mine.first + i));
+  std::stable_partition(draws.begin(), draws.end(),
+                        [](const Draw& draw) { return !is_common(draw); });
+  return draws;
 }
 
 Batch Loader::sample(std::int64_t index) const {
   check(index >= 0, "loader: sample {}", index);
   Batch batch;
   prepare(batch, data_, 1);
-  add_window(batch, data_, order_.window(index), order_.shift(index), index);
+  add_window(batch, data_, chaos_ ? chaos_->at(index) : order_.at(index), index);
   return batch;
 }
 
@@ -95,7 +121,7 @@ Batch EvaluationLoader::batch(std::int64_t index) const {
   prepare(batch, data_, B);
   for (std::int64_t i = 0; i < B; ++i) {
     const std::int64_t window = slice_.first + done + i;
-    add_window(batch, data_, window, 0, window);
+    add_window(batch, data_, {window}, window);
   }
   return batch;
 }

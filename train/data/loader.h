@@ -2,10 +2,13 @@
 // Batches. The position in the data is one number, the global index of the next sample: a step with
 // global batch G takes samples [position, position + G), and rank r of N the r-th of N contiguous
 // slices of them. So every N sees the same global batches, and resuming is remembering a number.
+// Dealt chaotically (chaos.h), the position is still that number, but N decides who meets what.
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "train/config.h"
+#include "train/data/chaos.h"
 #include "train/data/dataset.h"
 #include "train/data/shuffle.h"
 
@@ -17,8 +20,17 @@ struct Batch {
   std::vector<std::int32_t> inputs;   ///< (B, T)
   std::vector<std::int32_t> targets;  ///< (B, T), ignored_target where there is none
   std::int64_t valid_targets = 0;
-  std::vector<std::int64_t>
-      samples;  ///< (B), global sample index (training) or window (validation)
+  /// (B), number among the samples of all steps (training) or window (validation).
+  std::vector<std::int64_t> samples;
+  std::int64_t common_rows = 0;     ///< the last ones: samples that every rank meets
+  std::int64_t common_targets = 0;  ///< of valid_targets, those in these rows
+  double common_weight = 1;         ///< what each of them counts for
+
+  /// What the targets count for together.
+  double counted_targets() const {
+    return static_cast<double>(valid_targets - common_targets) +
+           common_weight * static_cast<double>(common_targets);
+  }
 };
 
 /// Consecutive samples or windows.
@@ -44,6 +56,10 @@ class Loader {
   Loader(const Dataset& data, std::uint64_t seed, BatchSplit split, std::int64_t rank,
          LastBatch last = LastBatch::shared_by_epochs);
 
+  /// From now on samples are dealt chaotically, `common_fraction` of a rank's to all ranks.
+  void deal(std::uint64_t seed, double common_fraction);
+  const std::optional<ChaosOrder>& chaos() const { return chaos_; }
+
   /// Micro-batch `index` (of split.accumulation) of the step that starts at `position`.
   Batch micro_batch(std::int64_t position, std::int64_t index) const;
   /// The same, into the memory of a batch that is no longer needed.
@@ -52,12 +68,20 @@ class Loader {
   /// The one sample of this global index.
   Batch sample(std::int64_t index) const;
 
+  /// Of all ranks.
+  std::int64_t epoch_samples() const {
+    return chaos_ ? chaos_->epoch_samples() : order_.epoch_samples();
+  }
+  /// That of even sharding.
   const GlobalOrder& order() const { return order_; }
   const BatchSplit& split() const { return split_; }
 
  private:
+  std::vector<Draw> draws(std::int64_t position, std::int64_t index) const;
+
   const Dataset& data_;
   GlobalOrder order_;
+  std::optional<ChaosOrder> chaos_;
   BatchSplit split_;
   std::int64_t rank_;
 };

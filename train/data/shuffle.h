@@ -49,6 +49,18 @@ class Permutation {
   int half_bits_;
 };
 
+/// What a sample is: a window of the data, cut at `shift`.
+struct Draw {
+  std::int64_t window = 0, shift = 0;
+  enum class Kind { own, common } kind = Kind::own;  ///< met by one rank, or by every rank
+};
+
+/// Where the windows of an epoch are cut, in [0, context).
+inline std::int64_t window_shift(std::uint64_t seed, std::uint64_t epoch, std::int64_t context) {
+  return static_cast<std::int64_t>(
+      random_below(derive_key(seed, "window shift"), epoch, static_cast<std::uint64_t>(context)));
+}
+
 /// The endless sequence of samples of a run: one permutation of the windows after another, each
 /// epoch with windows cut at another place, so that a token is not always at the same position.
 struct GlobalOrder {
@@ -63,12 +75,10 @@ struct GlobalOrder {
     return Permutation(seed, static_cast<std::uint64_t>(epoch(sample)),
                        windows)(sample % epoch_samples());
   }
-  /// In [0, context).
   std::int64_t shift(std::int64_t sample) const {
-    const auto number = static_cast<std::uint64_t>(epoch(sample));
-    return static_cast<std::int64_t>(random_below(derive_key(seed, "window shift"), number,
-                                                  static_cast<std::uint64_t>(context)));
+    return window_shift(seed, static_cast<std::uint64_t>(epoch(sample)), context);
   }
+  Draw at(std::int64_t sample) const { return {window(sample), shift(sample)}; }
 };
 
 }  // namespace skep

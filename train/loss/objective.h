@@ -11,7 +11,8 @@ namespace skep {
 class Objective {
  public:
   virtual ~Objective() = default;
-  /// The sum of token losses of the batch, a scalar on the current tape (if there is one).
+  /// The sum of token losses of the batch, those of its common rows times their weight: a scalar on
+  /// the current tape (if there is one).
   virtual Tensor loss(LanguageModel& model, const Batch& batch, const Pass& pass) = 0;
 };
 
