@@ -88,6 +88,8 @@ class Trainer {
   /// Restores a checkpoint; Error(data) when it does not continue this run.
   void resume(const std::string& checkpoint);
   std::int64_t first_step() const { return progress_.step; }
+  /// About what one checkpoint takes on the disk, the parts of all ranks together.
+  double checkpoint_bytes();
 
   /// Trains to limits.steps, then validates and saves; when a rank is asked to stop, saves after
   /// the step. Collective.

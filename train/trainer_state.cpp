@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "train/checkpoint/load.h"
+#include "train/checkpoint/room.h"
 #include "train/trainer.h"
 
 namespace skep {
@@ -55,6 +56,8 @@ CheckpointContent Trainer::content() {
               ? CheckpointContent::Replicas::own_state
               : CheckpointContent::Replicas::equal};
 }
+
+double Trainer::checkpoint_bytes() { return skep::checkpoint_bytes(content()); }
 
 void Trainer::resume(const std::string& checkpoint) {
   const Progress configured = progress_;

@@ -282,9 +282,19 @@ TEST_CASE("mistakes: a disk that fills up during a run", "[mistakes]") {
        Inside::small_disk,
        "run",
        {1, 3},
-       "test -z \"$(ls -d left/run/ckpt/*.tmp)\"; " + train +
-           "--run.dir left/run --run.resume auto" +
+       "grep -q 'WARN .*disk/run/ckpt: a checkpoint takes .*, 4 more are' left/run/log.rank-0; "
+       "test -z \"$(ls -d left/run/ckpt/*.tmp)\"; " +
+           train + "--run.dir left/run --run.resume auto" +
            " | grep 'resumed from left/run/ckpt/step-1 at step 1'"},
+      {"no room for the first, known before a step is taken",
+       "mkdir disk",
+       train + "--run.dir disk/run --model.width 128",
+       5,
+       "disk/run/ckpt: a checkpoint takes about 2.",
+       Inside::small_disk,
+       "run",
+       {1, 3},
+       "test ! -e left/run/metrics.jsonl"},
       {"at a limit on file sizes",
        "",
        train + "--run.resume auto --run.steps 3",
