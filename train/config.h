@@ -122,6 +122,7 @@ struct LossSection {
 
 struct DdpSection {
   bool find_unused_parameters = false;
+  bool broadcast_buffers = true;
 };
 
 struct CheckpointSection {

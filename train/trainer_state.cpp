@@ -43,6 +43,7 @@ CheckpointContent Trainer::content() {
           [this](Archive& archive) {
             progress_.archive(archive);
             witness_.archive(archive);
+            archive_buffers(*parts_.model, archive);
             parts_.optimizer->archive(archive);
             parts_.scaler->archive(archive);
             if (parts_.views) parts_.views->archive(archive, parts_.comm.size());

@@ -67,7 +67,7 @@ comm: topology transport cluster_size reduction exact_scale wire bucket_mb overl
 sync: rule period outer_lr outer_momentum
 compress: codec density block error_feedback
 loss: view_weighting temperature ema z_weight
-ddp: find_unused_parameters
+ddp: find_unused_parameters broadcast_buffers
 checkpoint: every keep dir
 observe: csv tensorboard pipe)");
 }
