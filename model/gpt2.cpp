@@ -20,9 +20,9 @@ Init table_init(std::int64_t rows) {
   return init;
 }
 
-Tensor position_ids(std::int64_t begin, std::int64_t count) {
+Tensor counting(std::int64_t count) {
   std::vector<std::int32_t> ids(count);
-  std::iota(ids.begin(), ids.end(), static_cast<std::int32_t>(begin));
+  std::iota(ids.begin(), ids.end(), 0);
   return tensor_of(ids, {count});
 }
 
@@ -80,6 +80,7 @@ Gpt2::Gpt2(const ModelConfig& c)
       tokens_(child<Embedding>("token_embedding", c.padded_vocab, c.width, table_init(c.vocab))),
       positions_(child<Embedding>("position_embedding", c.context, c.width,
                                   normal_init(weight_deviation))),
+      position_ids_(buffer("position_ids", counting(c.context))),
       dropout_(child<Dropout>("dropout", c.dropout)),
       blocks_([&] {
         std::vector<Gpt2Block*> blocks;
@@ -96,8 +97,8 @@ Tensor Gpt2::features(const Tensor& tokens, const Pass& pass) {
   const std::int64_t seen = pass.cache ? pass.cache->length() : 0, time = tokens.size(1);
   check(seen + time <= config().context, "gpt2: {} positions, but the context is {}", seen + time,
         config().context);
-  const Tensor embedded = tokens_(tokens, pass);                     // (B, T, C)
-  const Tensor placed = positions_(position_ids(seen, time), pass);  // (T, C)
+  const Tensor embedded = tokens_(tokens, pass);                                      // (B, T, C)
+  const Tensor placed = positions_(position_ids_.value.sliced(0, seen, time), pass);  // (T, C)
   Tensor x = dropout_(add(embedded, placed), pass);
   for (Gpt2Block* block : blocks_) x = run_block(*block, x, pass);
   if (pass.cache) pass.cache->advance(time);

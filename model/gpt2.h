@@ -67,6 +67,7 @@ class Gpt2 final : public LanguageModel {
   const Tensor& head_weight() const;                        // (padded V, C)
 
   Embedding &tokens_, &positions_;
+  const Buffer& position_ids_;  // 0, 1, … context - 1
   Dropout& dropout_;
   std::vector<Gpt2Block*> blocks_;
   LayerNorm& norm_;

@@ -51,6 +51,14 @@ std::vector<Parameter*> Module::parameters() {
   return all;
 }
 
+std::vector<Buffer*> Module::buffers() {
+  std::vector<Buffer*> all;
+  visit([&](Module& m) {
+    for (auto& b : m.buffers_) all.push_back(b.get());
+  });
+  return all;
+}
+
 void Module::attach(std::shared_ptr<const Probe> probe) {
   visit([&](Module& m) { m.probes_.push_back(probe); });
 }
@@ -65,10 +73,17 @@ const Parameter& Module::parameter(const std::string& name, const Shape& shape, 
   return *parameters_.back();
 }
 
+const Buffer& Module::buffer(const std::string& name, Tensor value) {
+  check(value.is_contiguous(), "buffer {} is not contiguous", name);
+  buffers_.push_back(std::make_unique<Buffer>(Buffer{join(path_, name), std::move(value)}));
+  return *buffers_.back();
+}
+
 void Module::prepend(const std::string& name) {
   visit([&](Module& m) {
     m.path_ = join(name, m.path_);
     for (auto& p : m.parameters_) p->path = join(name, p->path);
+    for (auto& b : m.buffers_) b->path = join(name, b->path);
   });
 }
 

@@ -44,6 +44,13 @@ struct Parameter {
   Tensor compute;
 };
 
+/// What a module reads in forward besides parameters, such as a table: no gradient reaches it.
+/// Checkpoints hold it, and training can give every rank rank 0's.
+struct Buffer {
+  std::string path;
+  Tensor value;  ///< contiguous
+};
+
 class Module {
  public:
   Module() = default;
@@ -58,6 +65,8 @@ class Module {
   void visit(const std::function<void(Module&)>& f);
   /// Every parameter at or below this module, in the order declared.
   std::vector<Parameter*> parameters();
+  /// The same for buffers.
+  std::vector<Buffer*> buffers();
   /// Attaches a probe here and below.
   void attach(std::shared_ptr<const Probe> probe);
   /// Takes it away again.
@@ -72,6 +81,9 @@ class Module {
 
   /// Declares a parameter; usable once a ParameterStore has been built over the root.
   const Parameter& parameter(const std::string& name, const Shape& shape, const Init& init);
+
+  /// Declares a buffer, with its first value.
+  const Buffer& buffer(const std::string& name, Tensor value);
 
   /// Makes a child module of type M, constructed with `args`, known under this module's path.
   template <class M, class... Args>
@@ -89,6 +101,7 @@ class Module {
   std::string path_;
   std::vector<std::unique_ptr<Module>> children_;
   std::vector<std::unique_ptr<Parameter>> parameters_;
+  std::vector<std::unique_ptr<Buffer>> buffers_;
   std::vector<std::shared_ptr<const Probe>> probes_;
 };
 

@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "engine/backends/cpu/gemm.h"
-#include "engine/core/archive.h"
 #include "train/build.h"
+#include "train/checkpoint/byte_counter.h"
 #include "train/explain.h"
 
 namespace skep {
@@ -32,17 +32,6 @@ std::string describe_threads(const std::vector<Placement>& ranks) {
 }
 
 std::string megabytes(double bytes) { return fmt::format("{:.1f} MB", bytes / 1e6); }
-
-// Adds up what a part would save.
-class ByteCounter final : public Archive {
- public:
-  void field(std::string_view, std::int64_t&) override {}
-  void field(std::string_view, double&) override {}
-  void field(std::string_view, const Tensor& tensor) override {
-    bytes += static_cast<double>(tensor.bytes());
-  }
-  double bytes = 0;
-};
 
 std::string describe_memory(const Config& config, const Parts& parts) {
   const ParameterStore& store = *parts.parameters;

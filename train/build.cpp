@@ -228,6 +228,7 @@ Limits build_limits(const Config& config) {
   limits.stop_signal = stop_signal;
   limits.unused_parameters = config.ddp.find_unused_parameters ? UnusedParameters::When::watch
                                                                : UnusedParameters::When::refuse;
+  limits.buffers = config.ddp.broadcast_buffers ? Buffers::rank_0 : Buffers::own;
   return limits;
 }
 

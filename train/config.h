@@ -125,6 +125,7 @@ struct LossSection {
 
 struct DdpSection {
   bool find_unused_parameters = false;
+  bool broadcast_buffers = true;
 };
 
 struct CheckpointSection {

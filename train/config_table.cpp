@@ -241,6 +241,10 @@ void add_ddp(std::vector<ConfigKey>& keys) {
   Section ddp(keys, "ddp", &Config::ddp);
   ddp.add("find_unused_parameters", &DdpSection::find_unused_parameters, any(),
           "true: tell which ranks did not use which parameters; false: an unused one ends the run");
+  ddp.add(
+      "broadcast_buffers", &DdpSection::broadcast_buffers, any(),
+      "true: before each step every rank takes rank 0's buffers, which the model reads but does "
+      "not train (gpt2: its position ids); false: each keeps its own and the bytes are saved");
 }
 
 void add_checkpoint(std::vector<ConfigKey>& keys) {

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <optional>
 
 #include "engine/core/error.h"
 #include "train/config_table.h"
@@ -20,29 +19,31 @@ std::string_view type_name(const ConfigValue& value) {
   return names[value.index()];
 }
 
-/// The whole text as a number of type T.
-template <class T>
-std::optional<T> parse_number(std::string_view text) {
-  T value{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
-std::optional<ConfigValue> parse_as(const ConfigValue& model, const std::string& text) {
-  if (std::holds_alternative<std::string>(model)) return text;
-  if (std::holds_alternative<bool>(model)) {
-    if (text == "true") return true;
-    if (text == "false") return false;
-    return std::nullopt;
-  }
-  if (std::holds_alternative<double>(model)) return parse_number<double>(text);
-  return parse_number<std::int64_t>(text);
-}
-
 [[noreturn]] void refuse_type(const ConfigKey& key, const ConfigValue& model,
                               std::string_view shown) {
   fail(ErrorKind::usage, "{} must be {}, got {}", key.full_name(), type_name(model), shown);
+}
+
+/// The whole text as a number of type T.
+template <class T>
+T parse_number(const ConfigKey& key, const std::string& text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = end == text.data() + text.size();
+  if (whole && error == std::errc::result_out_of_range)
+    fail(ErrorKind::usage, "{} must be {}, and {} does not fit into 64 bits", key.full_name(),
+         describe_wanted(key), text);
+  if (!whole || error != std::errc{}) refuse_type(key, value, toml_literal(text));
+  return value;
+}
+
+/// A text as a value of the type that `model` has.
+ConfigValue parse_as(const ConfigKey& key, const ConfigValue& model, const std::string& text) {
+  if (std::holds_alternative<std::string>(model)) return text;
+  if (std::holds_alternative<double>(model)) return parse_number<double>(key, text);
+  if (std::holds_alternative<std::int64_t>(model)) return parse_number<std::int64_t>(key, text);
+  if (text != "true" && text != "false") refuse_type(key, model, toml_literal(text));
+  return text == "true";
 }
 
 /// Texts are names and paths: a control character in one is an accident, and TOML carries UTF-8.
@@ -116,11 +117,9 @@ void set_config_key(Config& config, const ConfigKey& key, const ConfigValue& val
 }
 
 void set_config_key_from_text(Config& config, const ConfigKey& key, const std::string& text) {
-  const std::string shown = toml_literal(text);
-  const ConfigValue model = key.get(config);
-  const std::optional<ConfigValue> value = parse_as(model, text);
-  if (!value) refuse_type(key, model, shown);
-  set_config_key(config, key, *value, std::holds_alternative<std::string>(*value) ? shown : text);
+  const ConfigValue value = parse_as(key, key.get(config), text);
+  const bool quoted = std::holds_alternative<std::string>(value);
+  set_config_key(config, key, value, quoted ? toml_literal(text) : text);
 }
 
 std::string toml_literal(const ConfigValue& value) {

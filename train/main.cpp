@@ -106,9 +106,11 @@ void train(const ParsedCommand& command, const Environment& environment,
   together([&] {
     if (environment.rank() == 0) lock = std::make_unique<RunLock>(run_directory(config));
   });
+  std::string lack_of_room;
   together([&] {
     if (environment.rank() == 0)
-      prepare_run_folder(config, trainer->first_step(), environment, command_line);
+      lack_of_room = prepare_run_folder(config, trainer->first_step(), trainer->checkpoint_bytes(),
+                                        environment, command_line);
   });
   together([&] { add_observers(*parts, config, trainer->first_step()); });
   std::unique_ptr<Watchdog> watchdog = build_watchdog(config, comm);
@@ -116,7 +118,8 @@ void train(const ParsedCommand& command, const Environment& environment,
   const std::string crowding = find_crowding(group_by_host(ranks));
   for (auto& observer : parts->observers) {
     for (const std::string& note : notes) observer->on_message(note);
-    if (!crowding.empty()) observer->on_warning(crowding);
+    for (const std::string& warning : {crowding, lack_of_room})
+      if (!warning.empty()) observer->on_warning(warning);
   }
   // First, so that it has spoken before a progress bar is drawn.
   if (command.explain == Explain::yes && environment.rank() == 0)

@@ -16,6 +16,7 @@
 #include "engine/core/error.h"
 #include "engine/core/files.h"
 #include "train/checkpoint/folder.h"
+#include "train/checkpoint/room.h"
 #include "train/placement.h"
 #include "train/version.h"
 
@@ -71,14 +72,11 @@ constexpr std::size_t probe_bytes = 32 << 10;
 // Fails now rather than at the first save, and before anything is moved. Of a folder that is still
 // missing, the place where it will be made is tried.
 void try_writing(const std::string& folder) {
-  fs::path existing = fs::absolute(folder).lexically_normal();
+  const std::string existing = nearest_existing(folder);
   std::error_code unknown;
-  while (!fs::exists(existing, unknown) && existing.has_relative_path())
-    existing = existing.parent_path();
   if (!fs::is_directory(existing, unknown))
-    fail(ErrorKind::storage, "cannot write to {}: {} is a file, not a directory", folder,
-         existing.string());
-  const std::string probe = (existing / ".writable").string();
+    fail(ErrorKind::storage, "cannot write to {}: {} is a file, not a directory", folder, existing);
+  const std::string probe = existing + "/.writable";
   write_file(probe, std::string(probe_bytes, ' '));
   std::error_code ignored;
   fs::remove(probe, ignored);
@@ -101,19 +99,26 @@ RunLock::RunLock(const std::string& folder) {
 
 RunLock::~RunLock() { close(descriptor_); }
 
-void prepare_run_folder(const Config& config, std::int64_t first_step,
-                        const Environment& environment, const std::string& command_line) {
+std::string prepare_run_folder(const Config& config, std::int64_t first_step,
+                               double checkpoint_bytes, const Environment& environment,
+                               const std::string& command_line) {
   const std::string folder = run_directory(config), checkpoints = checkpoint_directory(config);
   for (const std::string& written : {folder, checkpoints}) try_writing(written);
+  const std::int64_t last_kept = first_step == 0 ? -1 : first_step;
+  const std::int64_t added =
+      added_checkpoints(config, first_step, count_checkpoints(checkpoints, last_kept));
+  const std::string lack =
+      find_lack_of_room(checkpoints, free_bytes(checkpoints), checkpoint_bytes, added);
   move_to_previous(folder, files_in_the_way(folder, first_step));
   // A run that goes back in time leaves a branch behind: its checkpoints, and the metrics they fit.
-  const std::string aside = set_aside_later(checkpoints, first_step == 0 ? -1 : first_step);
+  const std::string aside = set_aside_later(checkpoints, last_kept);
   std::error_code ignored;
   if (!aside.empty() && first_step > 0)
     fs::copy_file(folder + "/metrics.jsonl", aside + "/metrics.jsonl", ignored);
   make_directories(checkpoints);
   write_file(folder + "/config.toml", print_config(config));
   write_file(folder + "/env.json", environment_json(environment, command_line));
+  return lack;
 }
 
 }  // namespace skep

@@ -22,10 +22,12 @@ class RunLock {
   int descriptor_;
 };
 
-/// Writes config.toml and env.json, and makes sure checkpoints can be written. For rank 0, under
-/// the lock. Error(storage). Nothing of an earlier run is overwritten: what a run from step 0
-/// finds, and checkpoints later than `first_step`, move into a subfolder previous-K.
-void prepare_run_folder(const Config& config, std::int64_t first_step,
-                        const Environment& environment, const std::string& command_line);
+/// Writes config.toml and env.json, and makes sure that checkpoints of about so many bytes can be
+/// written; a warning when only the first will fit. For rank 0, under the lock. Error(storage).
+/// Nothing of an earlier run is overwritten: what a run from step 0 finds, and checkpoints later
+/// than `first_step`, move into a subfolder previous-K.
+std::string prepare_run_folder(const Config& config, std::int64_t first_step,
+                               double checkpoint_bytes, const Environment& environment,
+                               const std::string& command_line);
 
 }  // namespace skep

@@ -53,10 +53,11 @@ RunEnd Trainer::run() {
     const Waits before = waited();
     Phase& phase = parts_.phases->at(progress_.step);  // which wires, which rule
     enter(phase);
-    parts_.comm.set_phase("step");
     const SyncRound round{
         parts_.comm,    *phase.topology,        limits_.seed,
         progress_.step, parts_.scaler->scale(), progress_.step - phase.first_step};
+    share_buffers(round);
+    parts_.comm.set_phase("step");
     const double lr = parts_.schedule->at(progress_.step);
 
     StepTotals own = fill_gradients(round);  // batch -> logits -> loss -> tape backward
@@ -143,6 +144,16 @@ void Trainer::enter(Phase& phase) {
   check_replicas();
   say(fmt::format("step {}: the ranks are one again: consensus distance {:.3g} before, 0 after",
                   progress_.step + 1, before));
+}
+
+// Where gradients meet, what they were computed with shall be the same. Ranks that are apart have
+// buffers of their own, as they have weights.
+void Trainer::share_buffers(const SyncRound& round) {
+  const bool meets = !apart() && round.begins_period(phase_->sync->period());
+  if (limits_.buffers == Buffers::own || !meets) return;
+  parts_.comm.doing("sharing buffers");
+  parts_.comm.set_phase("buffers");
+  broadcast_buffers(*parts_.model, parts_.comm, round.route());
 }
 
 Trainer::Outcome Trainer::update(const StepTotals& summed, double lr) {

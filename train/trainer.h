@@ -23,6 +23,7 @@
 #include "train/precision/loss_scaler.h"
 #include "train/schedule/lr_schedule.h"
 #include "train/schedule/phase_schedule.h"
+#include "train/sync/buffers.h"
 #include "train/sync/reduction.h"
 #include "train/sync/unused_parameters.h"
 
@@ -63,6 +64,7 @@ struct Limits {
   std::string checkpoint_folder;
   std::string run_folder;  ///< where batches that cannot be learned from are kept; empty: nowhere
   UnusedParameters::When unused_parameters = UnusedParameters::When::refuse;
+  Buffers buffers = Buffers::rank_0;
   std::function<int()> stop_signal = [] { return 0; };  ///< asked after every step; 0: go on
 };
 
@@ -90,6 +92,8 @@ class Trainer {
   /// Restores a checkpoint; Error(data) when it does not continue this run.
   void resume(const std::string& checkpoint);
   std::int64_t first_step() const { return progress_.step; }
+  /// About what one checkpoint takes on the disk, the parts of all ranks together.
+  double checkpoint_bytes();
 
   /// Trains to limits.steps, then validates and saves; when a rank is asked to stop, saves after
   /// the step. Collective.
@@ -107,6 +111,7 @@ class Trainer {
   Waits waited() const;  // since the start
   RunEnd stop();
   void enter(Phase& phase);
+  void share_buffers(const SyncRound& round);
   StepTotals fill_gradients(const SyncRound& round);
   Outcome update(const StepTotals& summed, double lr);
   void report(const StepTotals& totals, const Outcome& outcome, double lr, double step_seconds,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "train/checkpoint/load.h"
+#include "train/checkpoint/room.h"
 #include "train/trainer.h"
 
 namespace skep {
@@ -42,6 +43,7 @@ CheckpointContent Trainer::content() {
           [this](Archive& archive) {
             progress_.archive(archive);
             witness_.archive(archive);
+            archive_buffers(*parts_.model, archive);
             parts_.optimizer->archive(archive);
             parts_.scaler->archive(archive);
             if (parts_.views) parts_.views->archive(archive, parts_.comm.size());
@@ -55,6 +57,8 @@ CheckpointContent Trainer::content() {
               ? CheckpointContent::Replicas::own_state
               : CheckpointContent::Replicas::equal};
 }
+
+double Trainer::checkpoint_bytes() { return skep::checkpoint_bytes(content()); }
 
 // Who meets which sample depends on the number of ranks.
 void require_same_deal(const std::string& checkpoint, const Progress& saved, const Progress& now) {

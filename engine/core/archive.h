@@ -13,7 +13,8 @@ class Archive {
   virtual ~Archive() = default;
   virtual void field(std::string_view name, std::int64_t& value) = 0;
   virtual void field(std::string_view name, double& value) = 0;
-  /// Shape and type stay as they are; only the elements travel.
+  /// Shape and type stay as they are; only the elements travel. An archive that saves may read them
+  /// later, until whoever made it is done: till then they stay as they are.
   virtual void field(std::string_view name, const Tensor& tensor) = 0;
 };
 

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -163,6 +164,20 @@ void make_directories(const std::string& path) {
     fail(ErrorKind::storage, "cannot create the directory {}: {}: {}", path, so_far.string(),
          describe_write_error(error_number));
   }
+}
+
+std::string nearest_existing(const std::string& path) {
+  namespace fs = std::filesystem;
+  std::error_code unknown;
+  fs::path found = fs::absolute(path, unknown).lexically_normal();
+  while (!fs::exists(found, unknown) && found.has_relative_path()) found = found.parent_path();
+  return found.string();
+}
+
+std::optional<double> free_bytes(const std::string& path) {
+  struct statvfs status {};
+  if (::statvfs(nearest_existing(path).c_str(), &status) != 0 || status.f_blocks == 0) return {};
+  return static_cast<double>(status.f_bavail) * static_cast<double>(status.f_frsize);
 }
 
 std::string describe_write_error(int error_number) {

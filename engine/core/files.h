@@ -3,6 +3,7 @@
 // reader sees either the old contents or the new ones. Reading problems are Error(data), writing
 // problems Error(storage); both name the path and the system's reason in one line.
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -61,6 +62,13 @@ void write_file(const std::string& path, std::string_view text);
 
 /// Creates `path` and its missing parents. Throws Error(storage) naming the component in the way.
 void make_directories(const std::string& path);
+
+/// `path`, made absolute, or the nearest folder above it that exists.
+std::string nearest_existing(const std::string& path);
+
+/// Bytes that can still be written where `path` is or will be made; nothing where the file system
+/// does not tell.
+std::optional<double> free_bytes(const std::string& path);
 
 /// The system's reason and, where there is one, the remedy: "No space left on device; make room
 /// there or write to another disk".

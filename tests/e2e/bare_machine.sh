@@ -69,11 +69,13 @@ timed() {
   time inside "$@" </dev/null
 }
 
-# From another folder, in a path with a space.
+# From another folder, in a path with a space; once more; and once after the checkout has moved.
 try_quickstart() {
   copy_checkout "/root/a skep"
   timed "/root/a skep/tools/quickstart" --yes
   timed "/root/a skep/tools/quickstart" --yes
+  mv "$folder/root/a skep" "$folder/root/moved"
+  timed /root/moved/tools/quickstart --yes
 }
 
 try_user() {

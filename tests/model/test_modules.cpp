@@ -61,6 +61,27 @@ TEST_CASE("GPT-2: paths are stable and complete") {
                      "final_norm.weight", "final_norm.bias"});
 }
 
+TEST_CASE("GPT-2: the position ids are a buffer, not a parameter; children's buffers carry paths") {
+  const auto model = make_model(small_config());
+  const std::vector<Buffer*> buffers = model->buffers();
+  REQUIRE(buffers.size() == 1);
+  CHECK(buffers[0]->path == "position_ids");
+  std::vector<double> counting;
+  for (int p = 0; p < 16; ++p) counting.push_back(p);
+  CHECK(to_doubles(buffers[0]->value) == counting);
+  struct Holder final : Module {
+    explicit Holder(bool inner) {
+      buffer("own", zeros({3}));
+      if (!inner) child<Holder>("part", true);
+    }
+    Tensor forward(const Tensor& x, const Pass&) override { return x; }
+  } holder(false);
+  std::vector<std::string> paths;
+  for (const Buffer* b : holder.buffers()) paths.push_back(b->path);
+  CHECK(paths == std::vector<std::string>{"own", "part.own"});
+  CHECK(holder.parameters().empty());
+}
+
 TEST_CASE("GPT-2: the published size has 124,439,808 parameters") {
   ModelConfig config;
   config.layers = 12, config.heads = 12, config.width = 768, config.context = 1024;

@@ -1,5 +1,6 @@
 // Buckets and the sum over them: what is cut where, that overlap changes nothing, and that a bucket
 // really leaves while backward still computes.
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "engine/autograd/tape.h"
@@ -77,6 +78,41 @@ TEST_CASE("a bucket leaves during backward, in the fixed order, and only in the 
     for (const auto& [path, expected] : {std::pair{"a", 0.0}, {"b", 4.0}, {"c", 4.0}, {"d", 4.0}})
       for (const double g : to_doubles(store.at(path).grad))
         if (g != expected) throw std::runtime_error(std::string(path) + " " + std::to_string(g));
+  });
+}
+
+TEST_CASE("after the first update buckets start in the order in which backward completes them") {
+  // d, at the end of the block and so the first bucket, is used by no rank; the others are used in
+  // the order of declaration, so that backward completes c, b, a on rank 0 (and a, b, c elsewhere).
+  run_ranks(3, [](Communicator& comm) {
+    Four module;
+    ParameterStore store(module, 1);
+    BucketedSum sums(make_fast_reduction(), {{1, 1}, Overlap::yes});
+    const auto ring = make_topology("ring");
+    const auto step = [&](std::int64_t number) {
+      const SyncRound round{comm, *ring, 1, number};
+      Tape tape;
+      std::vector<Tensor> used{module.a.value, module.b.value, module.c.value};
+      if (comm.rank() != 0) std::reverse(used.begin(), used.end());
+      Tensor loss = sum(used[0]);
+      loss = add(loss, sum(used[1]));
+      loss = add(loss, sum(used[2]));
+      store.clear_gradients();
+      sums.before_backward(store, round, {0, 1});
+      const std::uint64_t before = comm.traffic().total().collectives;
+      tape.backward(loss);
+      const std::uint64_t started = comm.traffic().total().collectives - before;
+      store.zero_unwritten();
+      sums.finish(store, round);
+      for (const auto& [path, expected] : {std::pair{"a", 3.0}, {"b", 3.0}, {"c", 3.0}, {"d", 0.0}})
+        for (const double g : to_doubles(store.at(path).grad))
+          if (g != expected) throw std::runtime_error(std::string(path) + " " + std::to_string(g));
+      return started;
+    };
+    const std::uint64_t first = step(0), second = step(1), third = step(2);
+    if (first != 0 || second != 3 || third != 3)
+      throw std::runtime_error(
+          fmt::format("started in backward: {}, {}, {}", first, second, third));
   });
 }
 

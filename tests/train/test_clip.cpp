@@ -18,7 +18,7 @@ std::vector<double> clipped(const std::vector<float>& gradient, double max_norm,
 
 }  // namespace
 
-TEST_CASE("clipping scales to the maximal norm and is safe at the ends of the range") {
+TEST_CASE("CLIP: clipping scales to the maximal norm and is safe at the ends of the range") {
   const auto huge = clipped({3e19f, 4e19f}, 1);  // the squares overflow in fp32
   CHECK(huge[0] == Approx(0.6));
   CHECK(huge[1] == Approx(0.8));
@@ -35,12 +35,12 @@ TEST_CASE("the norm is that of the mean over tokens") {
   CHECK(clip.factor == Approx(0.02));
 }
 
-TEST_CASE("a maximal norm that is no positive number is refused") {
+TEST_CASE("CLIP: a maximal norm that is no positive number is refused") {
   const Tensor t = tensor_of(std::vector<float>{1}, {1});
   for (double bad : {-1.0, 0.0, std::nan("")}) CHECK_THROWS_AS(clip_by_norm(t, 1, bad), Error);
 }
 
-TEST_CASE("an element that is not finite is seen") {
+TEST_CASE("CLIP: an element that is not finite is seen") {
   CHECK_FALSE(clip_by_norm(tensor_of(std::vector<float>{1, INFINITY}, {2}), 1, 1).finite);
   CHECK_FALSE(clip_by_norm(tensor_of(std::vector<float>{1, NAN}, {2}), 1, INFINITY).finite);
   CHECK(clip_by_norm(tensor_of(std::vector<float>{3e38f, 3e38f}, {2}), 1, 1).finite);

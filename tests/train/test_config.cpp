@@ -67,7 +67,7 @@ comm: topology transport cluster_size reduction exact_scale wire bucket_mb overl
 sync: rule period outer_lr outer_momentum
 compress: codec density block error_feedback
 loss: view_weighting temperature ema z_weight
-ddp: find_unused_parameters
+ddp: find_unused_parameters broadcast_buffers
 checkpoint: every keep dir
 observe: csv tensorboard pipe)");
 }
@@ -148,7 +148,15 @@ TEST_CASE("config: errors on the command line") {
       {{"--batch.micro_batch", "9223372036854775807"},
        "batch.micro_batch must be an integer, from 0 to 2147483647, got 9223372036854775807"},
       {{"--run.seed", "99999999999999999999"},
-       "run.seed must be an integer, got \"99999999999999999999\""},
+       "run.seed must be an integer, at least 0, and 99999999999999999999 does not fit into 64 "
+       "bits"},
+      {{"--run.steps", "-99999999999999999999"},
+       "run.steps must be an integer, at least 0, and -99999999999999999999 does not fit into 64 "
+       "bits"},
+      {{"--run.steps", "99999999999999999999x"},
+       "run.steps must be an integer, got \"99999999999999999999x\""},
+      {{"--optim.lr", "1e999"},
+       "optim.lr must be a number, at least 0, and 1e999 does not fit into 64 bits"},
       {{"--model.dropout", "1"}, "model.dropout must be a number, from 0 to less than 1, got 1"},
       {{"--model.bias", "yes"}, "model.bias must be true or false, got \"yes\""},
       {{"--optim.kind", "adam"}, "optim.kind must be one of adamw, sgd, got \"adam\""},

@@ -199,7 +199,7 @@ TEST_CASE("fp16: while the loss scale can fall nothing is searched; then the lay
   CHECK_THROWS_WITH(changing(config, 2, 1, explode), Catch::Contains("min_scale"));
 }
 
-TEST_CASE("four fp16 ranks with gradients of 30000: the mean is 30000") {
+TEST_CASE("FP16-SUM: four fp16 ranks with gradients of 30000: the mean is 30000") {
   const ScratchFolder scratch;
   Config config = small_config(scratch.path);
   config.run.steps = 1;

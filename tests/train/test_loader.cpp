@@ -85,7 +85,7 @@ TEST_CASE("shuffle: huge ranges need no memory") {
   CHECK(seen.size() == 1000);
 }
 
-TEST_CASE("shuffle: three epochs are three orders, each a function of seed and epoch") {
+TEST_CASE("SAME-SHUFFLE: three epochs are three orders, each a function of seed and epoch") {
   const auto first = order_of(7, 0, 100), second = order_of(7, 1, 100), third = order_of(7, 2, 100);
   CHECK(first != second);
   CHECK(second != third);

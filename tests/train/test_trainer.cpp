@@ -147,7 +147,7 @@ TEST_CASE("every parameter moves in the first step") {
   });
 }
 
-TEST_CASE("a parameter used on one rank only: no hang, its gradient counts") {
+TEST_CASE("UNUSED-PARAM: a parameter used on one rank only: no hang, its gradient counts") {
   // As a branch taken by rank 0 alone: its loss adds the sum of a parameter that others never
   // touch.
   struct Extra final : Module {
@@ -177,7 +177,9 @@ TEST_CASE("a parameter used on one rank only: no hang, its gradient counts") {
   });
 }
 
-TEST_CASE("a global batch without targets skips its step; the warning is not told each time") {
+TEST_CASE(
+    "LOSS-EMPTY: a global batch without targets skips its step; the warning is not told each "
+    "time") {
   const ScratchFolder scratch;
   Config config = small_config(scratch.path);
   config.run.steps = 12;
@@ -210,7 +212,8 @@ TEST_CASE("a global batch without targets skips its step; the warning is not tol
                                  "warning: " + what + " (repeated 11 times, the last at step 12)"});
 }
 
-TEST_CASE("a gradient that is not finite skips the step on every rank; many in a row end the run") {
+TEST_CASE(
+    "CLIP: a gradient that is not finite skips the step on every rank; many in a row end the run") {
   const ScratchFolder scratch;
   Config config = small_config(scratch.path);
   config.run.steps = 50;
@@ -279,7 +282,8 @@ TEST_CASE("one rank asked to stop: all stop after the same step, with a checkpoi
   CHECK(train(config, 2, scratch.path + "/ckpt/step-4").steps.size() == 16);
 }
 
-TEST_CASE("a parameter that ranks do not use ends the run, or is named with the ranks") {
+TEST_CASE(
+    "UNUSED-PARAM: a parameter that ranks do not use ends the run, or is named with the ranks") {
   const ScratchFolder scratch;
   Config config = small_config(scratch.path);
   config.run.steps = 4;

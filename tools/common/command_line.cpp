@@ -50,10 +50,13 @@ void add_decimal(CLI::App& flags, const std::string& name, const std::string& ty
   const CLI::callback_t read = [&value, name](const CLI::results_t& given) {
     const std::string& text = given.back();
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size())
-      throw CLI::ConversionError(fmt::format("{} must be {}, not \"{}\"", name,
-                                             std::is_integral_v<T> ? "an integer" : "a number",
-                                             text));
+    const bool whole = end == text.data() + text.size();
+    const char* wanted = std::is_integral_v<T> ? "an integer" : "a number";
+    if (whole && error == std::errc::result_out_of_range)
+      throw CLI::ConversionError(
+          fmt::format("{} must be {}, and {} does not fit into 64 bits", name, wanted, text));
+    if (!whole || error != std::errc())
+      throw CLI::ConversionError(fmt::format("{} must be {}, not \"{}\"", name, wanted, text));
     return true;
   };
   flags.add_option(name, read, help)->type_name(type)->default_str(fmt::format("{}", value));

@@ -60,6 +60,12 @@ std::vector<std::string> list_checkpoints(const std::string& folder) {
   return {found.begin(), found.end()};
 }
 
+std::int64_t count_checkpoints(const std::string& folder, std::int64_t step) {
+  const auto all = list_checkpoints(folder);
+  return std::count_if(all.begin(), all.end(),
+                       [&](const auto& path) { return step_of(path) <= step; });
+}
+
 void put_in_place(const std::string& folder, std::int64_t step) {
   const std::string final = checkpoint_path(folder, step);
   try {

@@ -15,6 +15,9 @@ std::string unfinished_path(const std::string& folder, std::int64_t step);
 /// Folders called step-N in `folder`, newest first.
 std::vector<std::string> list_checkpoints(const std::string& folder);
 
+/// How many of them are of a step up to `step`.
+std::int64_t count_checkpoints(const std::string& folder, std::int64_t step);
+
 /// Gives a complete checkpoint its final name, in place of an older one of that step.
 /// Error(storage).
 void put_in_place(const std::string& folder, std::int64_t step);

@@ -90,7 +90,8 @@ class Loading final : public Archive {
     const StoredTensor* t = tensors_.find(name);
     if (!t)
       fail(ErrorKind::data,
-           "{}: tensor {} is missing: it was saved with another optim.kind or sync.rule",
+           "{}: tensor {} is missing: it was saved with another optim.kind or sync.rule, or by an "
+           "earlier version",
            tensors_.path().string(), name);
     const bool fits =
         std::equal(t->shape.begin(), t->shape.end(), tensor.shape().begin(), tensor.shape().end());

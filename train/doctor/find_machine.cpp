@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <ifaddrs.h>
 #include <net/if.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <bit>
@@ -11,25 +10,17 @@
 #include <cstring>
 #include <filesystem>
 
+#include "engine/core/files.h"
 #include "train/doctor/facts.h"
 
 namespace skep::doctor {
 namespace {
 
-namespace fs = std::filesystem;
-
-// Of a path that may not be there yet.
-std::string nearest_existing(const std::string& path) {
-  std::error_code ignored;
-  fs::path folder = fs::absolute(path, ignored);
-  while (!fs::exists(folder, ignored) && folder.has_relative_path()) folder = folder.parent_path();
-  return folder.string();
-}
-
 std::string find_write_problem(const std::string& path) {
   const std::string folder = nearest_existing(path);
   std::error_code ignored;
-  if (!fs::is_directory(folder, ignored)) return fmt::format("{} is not a folder", folder);
+  if (!std::filesystem::is_directory(folder, ignored))
+    return fmt::format("{} is not a folder", folder);
   if (access(folder.c_str(), W_OK | X_OK) == 0) return {};
   return fmt::format("{} cannot be written: {}", folder, std::strerror(errno));
 }
@@ -49,9 +40,7 @@ std::string network_of(const ifaddrs& entry) {
 void find_disk(Facts& facts) {
   facts.run_problem = find_write_problem(facts.run_folder);
   facts.checkpoint_problem = find_write_problem(facts.checkpoint_folder);
-  struct statvfs status {};
-  if (statvfs(nearest_existing(facts.checkpoint_folder).c_str(), &status) == 0)
-    facts.disk_bytes = static_cast<double>(status.f_bavail) * static_cast<double>(status.f_frsize);
+  facts.disk_bytes = free_bytes(facts.checkpoint_folder).value_or(0);
 }
 
 void find_instructions([[maybe_unused]] Facts& facts) {

@@ -1,5 +1,8 @@
 #include "train/sync/bucketed_sum.h"
 
+#include <algorithm>
+#include <numeric>
+
 #include "engine/autograd/grad_slot.h"
 
 namespace skep {
@@ -14,6 +17,9 @@ void BucketedSum::prepare(ParameterStore& store) {
   bucket_of_.resize(store.list().size());
   for (std::size_t b = 0; b < buckets_.size(); ++b)
     for (const std::size_t parameter : buckets_[b].parameters) bucket_of_[parameter] = b;
+  order_.resize(buckets_.size());
+  std::iota(order_.begin(), order_.end(), 0);
+  learned_ = false;
   store.on_gradient_ready([this](std::size_t parameter) { complete(parameter); });
 }
 
@@ -23,6 +29,7 @@ void BucketedSum::before_backward(ParameterStore& store, const SyncRound& round,
   round_.reset();
   flights_.clear();
   missing_.clear();
+  completed_.clear();
   for (const Bucket& bucket : buckets_) missing_.push_back(bucket.parameters.size());
   if (micro.last() && settings_.overlap == Overlap::yes) round_.emplace(round);
 }
@@ -31,13 +38,17 @@ void BucketedSum::complete(std::size_t parameter) {
   const ParameterStore::Entry& entry = store_->list()[parameter];
   if (!entry.value.slot()->written) return;  // used, but nothing flowed back: zeroed after backward
   reduction_->gathered(*store_, entry.begin, entry.end);
-  --missing_[bucket_of_[parameter]];
-  while (round_ && flights_.size() < buckets_.size() && missing_[flights_.size()] == 0)
-    start_next();
+  const std::size_t bucket = bucket_of_[parameter];
+  if (--missing_[bucket] == 0) completed_.push_back(static_cast<std::int64_t>(bucket));
+  const auto ready = [&] {
+    return flights_.size() < buckets_.size() &&
+           missing_[static_cast<std::size_t>(order_[flights_.size()])] == 0;
+  };
+  while (round_ && ready()) start_next();
 }
 
 void BucketedSum::start_next() {
-  const Bucket& next = buckets_[flights_.size()];
+  const Bucket& next = buckets_[static_cast<std::size_t>(order_[flights_.size()])];
   flights_.push_back(reduction_->start(*store_, next.begin, next.end, *round_));
 }
 
@@ -52,6 +63,18 @@ void BucketedSum::finish(ParameterStore& store, const SyncRound& round) {
   for (auto& flight : flights_) flight->wait();
   flights_.clear();
   round_.reset();
+  if (!learned_) learn_order(round);
+}
+
+// Buckets that backward did not complete, because of a parameter that it does not reach, come last.
+void BucketedSum::learn_order(const SyncRound& round) {
+  learned_ = true;
+  if (settings_.overlap == Overlap::no || buckets_.size() == 1) return;
+  for (const std::int64_t bucket : order_)
+    if (std::find(completed_.begin(), completed_.end(), bucket) == completed_.end())
+      completed_.push_back(bucket);
+  order_ = completed_;
+  round.comm.broadcast(order_, 0, round.route());
 }
 
 }  // namespace skep

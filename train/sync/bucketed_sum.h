@@ -1,8 +1,11 @@
 #pragma once
 // The sum of all gradients over the ranks, bucket by bucket, while backward still computes: a
 // bucket starts when its last parameter is complete and all buckets before it have started, so that
-// every rank starts the same ones in the same order. Without overlap the same buckets start after
-// backward: the same sums, bit for bit.
+// every rank starts the same ones in the same order. At first that is the order of the buckets;
+// from the second update on the one in which the first backward completed them on rank 0: the graph
+// is taken to be the same at every step, and a part of the model that is used out of order, or not
+// at all, holds up no other. Without overlap the same buckets start after backward: the same sums,
+// bit for bit, as with any order.
 #include <memory>
 #include <optional>
 #include <vector>
@@ -38,14 +41,18 @@ class BucketedSum {
   void prepare(ParameterStore& store);
   void complete(std::size_t parameter);
   void start_next();
+  void learn_order(const SyncRound& round);
 
   std::shared_ptr<Reduction> reduction_;
   BucketedSettings settings_;
-  ParameterStore* store_ = nullptr;     // whose gradients call complete()
-  std::vector<Bucket> buckets_;         // fixed from the first step on
-  std::vector<std::size_t> bucket_of_;  // of each parameter
-  std::vector<std::size_t> missing_;    // parameters each bucket still waits for
-  std::optional<SyncRound> round_;      // of the last backward; absent: nothing may travel yet
+  ParameterStore* store_ = nullptr;      // whose gradients call complete()
+  std::vector<Bucket> buckets_;          // fixed from the first step on
+  std::vector<std::size_t> bucket_of_;   // of each parameter
+  std::vector<std::int64_t> order_;      // in which buckets start
+  std::vector<std::int64_t> completed_;  // in the last micro-batch, one after another
+  bool learned_ = false;                 // is the order the one that backward has?
+  std::vector<std::size_t> missing_;     // parameters each bucket still waits for
+  std::optional<SyncRound> round_;       // of the last backward; absent: nothing may travel yet
   std::vector<std::unique_ptr<Flight>> flights_;
 };
 

@@ -26,11 +26,12 @@ struct SyncRound {
   const Topology& topology;
   std::uint64_t seed = 0;
   std::int64_t step = 0;
-  double loss_scale = 1;  ///< the gradients are this many times those of the loss
+  double loss_scale = 1;              ///< the gradients are this many times those of the loss
   std::int64_t step_in_phase = step;  ///< periods are counted from the phase's first step
 
   Route route() const { return {topology, seed, static_cast<long>(step)}; }
   Place place() const { return comm.place(seed, static_cast<long>(step)); }
+  bool begins_period(std::int64_t period) const { return step_in_phase % period == 0; }
   bool ends_period(std::int64_t period) const { return (step_in_phase + 1) % period == 0; }
 };
 
