@@ -82,7 +82,8 @@ Shape head_shape(const Shape& x, const Shape& weight, const Shape& targets, std:
   Shape rows;
   for (int i = 0; i < x.rank() - 1; ++i) rows.push_back(x[i]);
   check(x.rank() >= 1 && weight.rank() == 2 && x[-1] == weight[1] && rows == targets &&
-            classes >= 1 && classes <= weight[0] && task_weights == Shape{2},
+            classes >= 1 && classes <= weight[0] && task_weights.rank() == 1 &&
+            task_weights[0] == 2,
         "head_cross_entropy: input {}, weight {}, targets {}, {} classes, task weights {} do not "
         "fit",
         x, weight, targets, classes, task_weights);
