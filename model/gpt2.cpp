@@ -107,9 +107,9 @@ Tensor Gpt2::features(const Tensor& tokens, const Pass& pass) {
 
 const Tensor& Gpt2::head_weight() const { return head_ ? head_->weight() : tokens_.weight(); }
 
-Tensor Gpt2::loss(const Tensor& tokens, const Tensor& targets, const Pass& pass) {
-  return head_cross_entropy(features(tokens, pass), head_weight(), targets, config().vocab,
-                            pass.z_weight);
+WeightedLosses Gpt2::losses(const Tensor& tokens, const Tensor& targets, const Tensor& task_weights,
+                            const Pass& pass) {
+  return head_losses(features(tokens, pass), head_weight(), targets, config().vocab, task_weights);
 }
 
 Tensor Gpt2::forward(const Tensor& tokens, const Pass& pass) {

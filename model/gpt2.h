@@ -57,7 +57,8 @@ class Gpt2 final : public LanguageModel {
  public:
   explicit Gpt2(const ModelConfig& config);
 
-  Tensor loss(const Tensor& tokens, const Tensor& targets, const Pass& pass) override;
+  WeightedLosses losses(const Tensor& tokens, const Tensor& targets, const Tensor& task_weights,
+                        const Pass& pass) override;
 
  protected:
   Tensor forward(const Tensor& tokens, const Pass& pass) override;  // (B, T) -> (B, T, V)

@@ -2,6 +2,7 @@
 
 #include "engine/autograd/recompute.h"
 #include "engine/core/error.h"
+#include "engine/ops/ops.h"
 #include "model/gpt2.h"
 
 namespace skep {
@@ -11,6 +12,10 @@ std::string to_string(const ModelConfig& c) {
       "{}, {} layers, {} heads, width {}, context {}, vocab {} in {} rows, {}, {}, dropout {}",
       c.arch, c.layers, c.heads, c.width, c.context, c.vocab, c.padded_vocab,
       c.bias ? "biases" : "no biases", c.tied ? "tied head" : "own head", c.dropout);
+}
+
+Tensor LanguageModel::loss(const Tensor& tokens, const Tensor& targets, const Pass& pass) {
+  return losses(tokens, targets, tensor_of(std::vector<double>{1, 0}, {2}), pass).total;
 }
 
 Tensor LanguageModel::run_block(Module& block, const Tensor& x, const Pass& pass) {

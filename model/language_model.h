@@ -8,14 +8,20 @@
 
 namespace skep {
 
+struct WeightedLosses;  // engine/ops/ops.h
+
 class LanguageModel : public Module {
  public:
   explicit LanguageModel(const ModelConfig& config) : config_(config) {}
   // operator(): (B, T) int32 -> logits (B, T, V)
 
-  /// Sum of the cross-entropies of (B, T) targets, -1 ignored, and of the pass's z-loss: a scalar
-  /// on the tape. Without logits in memory where the architecture can.
-  virtual Tensor loss(const Tensor& tokens, const Tensor& targets, const Pass& pass) = 0;
+  /// The losses of (B, T) targets, -1 ignored, summed over tokens: cross-entropy and squared
+  /// log-sum-exp (z-loss), each times its weight, of task_weights (2), on the tape. Without logits
+  /// in memory where the architecture can.
+  virtual WeightedLosses losses(const Tensor& tokens, const Tensor& targets,
+                                const Tensor& task_weights, const Pass& pass) = 0;
+  /// The sum of the cross-entropies alone.
+  Tensor loss(const Tensor& tokens, const Tensor& targets, const Pass& pass);
 
   const ModelConfig& config() const { return config_; }
   std::unique_ptr<KvCache> make_cache() const { return std::make_unique<KvCache>(config_.layers); }

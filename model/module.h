@@ -21,7 +21,6 @@ struct Pass {
   std::uint64_t dropout_key = 0;   ///< masks are functions of (key, path, global sample, element)
   std::uint64_t first_sample = 0;  ///< global index of the batch's first sample
   KvCache* cache = nullptr;        ///< generation: keys and values of earlier positions
-  double z_weight = 0;             ///< of the z-loss that a model's loss() adds
   /// What a block computes inside: kept for backward, or dropped and computed again there.
   enum class Activations { keep, recompute } activations = Activations::keep;
 };

@@ -1,5 +1,7 @@
 #include "model/parameter_store.h"
 
+#include <array>
+
 #include "engine/autograd/grad_slot.h"
 #include "engine/kernels/copy.h"
 
@@ -41,8 +43,18 @@ void add_range(std::vector<FlatRange>& ranges, const ParameterStore::Entry& entr
 }  // namespace
 
 ParameterStore::ParameterStore(Module& root, std::uint64_t seed, DType masters,
+                               std::optional<DType> compute)
+    : ParameterStore(std::array{&root}, seed, masters, compute) {}
+
+ParameterStore::ParameterStore(std::span<Module* const> roots, std::uint64_t seed, DType masters,
                                std::optional<DType> compute) {
-  const std::vector<Parameter*> parameters = root.parameters();
+  std::vector<Parameter*> parameters;
+  for (Module* root : roots) {
+    if (!root) continue;
+    const std::vector<Parameter*> own = root->parameters();
+    parameters.insert(parameters.end(), own.begin(), own.end());
+    if (root == roots.front()) model_entries_ = own.size();
+  }
   std::int64_t total = 0;
   for (const Parameter* p : parameters) {
     entries_.push_back({p->path, p->shape, total, total + p->shape.numel(), {}, {}});

@@ -1,9 +1,10 @@
 #pragma once
-// All parameters of a model in one flat block, all gradients in another of the same layout. Sync,
+// All parameters of a run in one flat block, all gradients in another of the same layout. Sync,
 // clipping, optimizers and checkpoints are loops over these. Each parameter starts on a 64-byte
 // boundary; the gaps are zero and stay zero.
 #include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -26,10 +27,15 @@ class ParameterStore {
   /// checks. compute: the type products read; absent: the masters' own.
   ParameterStore(Module& root, std::uint64_t seed, DType masters = DType::f32,
                  std::optional<DType> compute = {});
+  /// The same for several modules, one after another; a null one has none.
+  ParameterStore(std::span<Module* const> roots, std::uint64_t seed, DType masters = DType::f32,
+                 std::optional<DType> compute = {});
 
   const Tensor& values() const { return values_; }
   const Tensor& grads() const { return grads_; }
   const std::vector<Entry>& list() const { return entries_; }
+  /// Those of the first module: the model.
+  std::span<const Entry> of_model() const { return std::span(entries_).first(model_entries_); }
   /// The entry of a path; throws Error(bug) when there is none.
   const Entry& at(std::string_view path) const;
   /// The type products read.
@@ -54,6 +60,7 @@ class ParameterStore {
   Tensor values_, grads_;
   Tensor compute_;  // the narrow copy, in the same layout; or undefined
   std::vector<Entry> entries_;
+  std::size_t model_entries_ = 0;
   std::vector<FlatRange> decay_ranges_;
 };
 

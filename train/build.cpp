@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <csignal>
 
@@ -41,9 +42,11 @@ std::unique_ptr<Observer> make_progress(const RunSection& run, std::int64_t firs
 }
 
 // What rank 0 writes down.
-void add_files(Parts& parts, const ObserveSection& observe, const std::string& folder,
-               std::int64_t first) {
+void add_files(Parts& parts, const Config& config, const std::string& folder, std::int64_t first) {
+  const ObserveSection& observe = config.observe;
   parts.observers.push_back(make_metrics_file(folder + "/metrics.jsonl", first));
+  if (has_cycles(config.schedule))
+    parts.observers.push_back(make_lr_history(folder + "/lr_history.csv", first));
   if (observe.csv) parts.observers.push_back(make_csv_file(folder + "/metrics.csv", first));
   if (observe.tensorboard)
     parts.observers.push_back(make_tensorboard(folder + "/tensorboard", first));
@@ -103,6 +106,21 @@ void deal(Parts& parts, const DataSection& data) {
   parts.data_description += fmt::format(
       "\nchaos: an epoch deals each rank {} windows, {} of them to all ranks alike, by the seed {}",
       chaos.quota(), chaos.common(), chaos.seed());
+}
+
+TaskWeighting task_weighting(const LossSection& loss) {
+  if (loss.task_weighting == "fixed") return TaskWeighting::fixed;
+  if (loss.task_weighting == "uncertainty") return TaskWeighting::uncertainty;
+  fail(ErrorKind::usage, "loss.task_weighting \"{}\" is not known", loss.task_weighting);
+}
+
+void add_restarts(Parts& parts, const ScheduleSection& schedule) {
+  if (schedule.restart_from == "last") return;
+  if (!parts.validation)
+    fail(ErrorKind::usage,
+         "schedule.restart_from best looks for the lowest validation loss, and there is no "
+         "validation data: name some with data.val, or set data.val_fraction greater than 0");
+  parts.best = std::make_unique<BestWeights>(*parts.parameters, *parts.optimizer);
 }
 
 void add_data(Parts& parts, const Config& config, Corpus&& corpus, const BatchSplit& split) {
@@ -195,9 +213,10 @@ Parts build_parts(const Config& config, Communicator& comm, const std::vector<in
   const ModelConfig model = model_config(config.model, corpus.known_ids, corpus.vocab_size);
   check_memory(model);
   parts.model = make_model(model);
-  parts.parameters = std::make_unique<ParameterStore>(*parts.model, config.run.seed, DType::f32,
+  parts.objective = make_next_token(config.loss.z_weight, task_weighting(config.loss));
+  const std::array<Module*, 2> modules{parts.model.get(), parts.objective->module()};
+  parts.parameters = std::make_unique<ParameterStore>(modules, config.run.seed, DType::f32,
                                                       compute_dtype(config.precision));
-  parts.objective = make_next_token(config.loss.z_weight);
   if (config.loss.view_weighting == "adaptive")
     parts.views = std::make_unique<ViewWeights>(view_settings(config.loss, split));
   parts.optimizer = make_optimizer(config.optim, parts.parameters->values());
@@ -207,6 +226,7 @@ Parts build_parts(const Config& config, Communicator& comm, const std::vector<in
   const double steps_per_epoch = static_cast<double>(parts.loader->epoch_samples()) /
                                  static_cast<double>(config.batch.global_batch);
   parts.schedule = make_schedule(config, steps_per_epoch);
+  add_restarts(parts, config.schedule);
   parts.reduction = make_reduction(config, parts.parameters->size());
   parts.phases = make_phases(config, comm, hosts, parts.reduction, steps_per_epoch);
   check_step_memory(parts);
@@ -235,7 +255,7 @@ Limits build_limits(const Config& config) {
 void add_observers(Parts& parts, const Config& config, std::int64_t first) {
   const std::string folder = run_directory(config);
   parts.observers.push_back(make_rank_log(folder, parts.comm.rank()));
-  if (parts.comm.rank() == 0) add_files(parts, config.observe, folder, first);
+  if (parts.comm.rank() == 0) add_files(parts, config, folder, first);
   if (auto progress = make_progress(config.run, first, parts.comm.rank()))
     parts.observers.push_back(std::move(progress));
 }

@@ -79,6 +79,7 @@ struct ScheduleSection {
   double cycle_mult = 1;
   std::string unit = "steps";
   double jitter = 0;
+  std::string restart_from = "last";
 };
 
 struct PrecisionSection {
@@ -120,6 +121,7 @@ struct LossSection {
   std::string view_weighting = "uniform";
   double temperature = 1;
   double ema = 0;
+  std::string task_weighting = "fixed";
   double z_weight = 0;
 };
 
@@ -212,5 +214,8 @@ BatchSplit split_batch(const BatchSection& batch, std::int64_t ranks);
 std::string run_directory(const Config& config);
 std::string checkpoint_directory(const Config& config);
 std::int64_t decay_steps(const Config& config);
+
+/// Whether the learning rate goes through cycles that end.
+bool has_cycles(const ScheduleSection& schedule);
 
 }  // namespace skep

@@ -28,9 +28,21 @@ void check_schedule(const Config& config) {
     fail(ErrorKind::usage, "optim.min_lr {} is larger than optim.lr {}: a decay would rise",
          config.optim.min_lr, config.optim.lr);
   const std::string& kind = config.schedule.kind;
-  if ((kind == "warm_restarts" || kind == "step" || kind == "wsd") && config.schedule.cycle == 0)
+  if ((has_cycles(config.schedule) || kind == "wsd") && config.schedule.cycle == 0)
     fail(ErrorKind::usage, "schedule.kind {} needs a schedule.cycle greater than 0, in {}", kind,
          config.schedule.unit);
+  if (config.schedule.restart_from == "best" && !has_cycles(config.schedule))
+    fail(ErrorKind::usage,
+         "schedule.restart_from best cannot be had: schedule.kind {} has no cycles that end; use "
+         "warm_restarts or step",
+         kind);
+}
+
+void check_loss(const LossSection& loss) {
+  if (loss.task_weighting == "uncertainty" && loss.z_weight == 0)
+    fail(ErrorKind::usage,
+         "loss.task_weighting uncertainty weighs losses against each other, and there is only one: "
+         "set loss.z_weight greater than 0");
 }
 
 void check_comm(const CommSection& comm, const std::string& codec) {
@@ -111,9 +123,28 @@ void check_sharding(const DataSection& data) {
          "ranks leave out would not count as one; set one of them back");
 }
 
+/// Going back to earlier weights needs one set of weights on all ranks, and no gradient that waits.
+void check_restarts(const Config& config, std::int64_t ranks, const std::string& place) {
+  if (config.schedule.restart_from == "last") return;
+  const std::string& rule = config.sync.rule;
+  const auto refuse = [&](const std::string& why) {
+    fail(ErrorKind::usage,
+         "{}schedule.restart_from best cannot be had: {}; use sync.rule every_step and a topology "
+         "of all ranks",
+         place, why);
+  };
+  if (rule == "accumulate")
+    refuse("with sync.rule accumulate gradients of the old weights may wait where a cycle ends");
+  if (rule != "every_step")
+    refuse(fmt::format("with sync.rule {} each rank has weights of its own", rule));
+  if (reach_of(config.comm, ranks) == Reach::partial)
+    refuse(fmt::format("topology {} leaves each rank weights of its own", config.comm.topology));
+}
+
 void check_phase(const Config& config, std::int64_t ranks, const std::string& place) {
   check_meeting(config, ranks, place);
   check_weights(config, ranks, place);
+  check_restarts(config, ranks, place);
 }
 
 void check_phases(const Config& config, std::int64_t ranks) {
@@ -131,6 +162,7 @@ void validate(const Config& config, std::int64_t ranks) {
   check_model(config.model);
   check_sharding(config.data);
   check_schedule(config);
+  check_loss(config.loss);
   check_comm(config.comm, config.compress.codec);
   check_phases(config, ranks);
   const BatchSplit split = split_batch(config.batch, ranks);
@@ -169,6 +201,10 @@ std::string run_directory(const Config& config) {
 
 std::string checkpoint_directory(const Config& config) {
   return config.checkpoint.dir.empty() ? run_directory(config) + "/ckpt" : config.checkpoint.dir;
+}
+
+bool has_cycles(const ScheduleSection& schedule) {
+  return schedule.kind == "warm_restarts" || schedule.kind == "step";
 }
 
 std::int64_t decay_steps(const Config& config) {

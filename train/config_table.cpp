@@ -145,6 +145,9 @@ void add_schedule(std::vector<ConfigKey>& keys) {
                "unit of schedule.cycle");
   schedule.add("jitter", &ScheduleSection::jitter, fraction_below_one(),
                "each cycle's highest rate is moved by up to this share, up or down");
+  schedule.add("restart_from", &ScheduleSection::restart_from, one_of({"last", "best"}),
+               "weights that a cycle of warm_restarts or step begins with: those at the end of the "
+               "last one, or at the end with the lowest validation loss");
 }
 
 void add_precision(std::vector<ConfigKey>& keys) {
@@ -233,6 +236,9 @@ void add_loss(std::vector<ConfigKey>& keys) {
   loss.add("ema", &LossSection::ema, fraction_below_one(),
            "share of the past in the losses that adaptive looks at; several micro-batches a step "
            "need some");
+  loss.add("task_weighting", &LossSection::task_weighting, one_of({"fixed", "uncertainty"}),
+           "how next-token loss and z-loss add up: by the weights 1 and loss.z_weight, or by "
+           "weights that begin there and are learned, one log-variance a loss");
   loss.add("z_weight", &LossSection::z_weight, at_least(0),
            "weight of the squared log-sum-exp of a token's logits in the training loss (z-loss)");
 }

@@ -60,8 +60,8 @@ std::vector<std::string> files_in_the_way(const std::string& folder, std::int64_
   if (first_step > 0) return names;
   for (const char* kind : {"log", "heartbeat"})
     for (std::string& name : files_of_ranks(folder, kind)) names.push_back(std::move(name));
-  for (const char* name :
-       {"config.toml", "env.json", "metrics.jsonl", "metrics.csv", "tensorboard", "ckpt"})
+  for (const char* name : {"config.toml", "env.json", "metrics.jsonl", "metrics.csv",
+                           "lr_history.csv", "tensorboard", "ckpt"})
     names.push_back(name);
   return names;
 }

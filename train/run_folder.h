@@ -1,8 +1,8 @@
 #pragma once
 // The folder of a run: config.toml and env.json say what was run where, metrics.jsonl what
 // happened, log.rank-N what each rank had to say, ckpt/ what it learned,
-// heartbeat.rank-N that a rank is alive, flight.rank-N.json how it failed,
-// bad_batch.rank-R.step-N.json what it could not learn from.
+// lr_history.csv how each cycle of the learning rate ended, heartbeat.rank-N that a rank is alive,
+// flight.rank-N.json how it failed, bad_batch.rank-R.step-N.json what it could not learn from.
 #include <string>
 
 #include "mpi_comm/environment.h"

@@ -49,6 +49,7 @@ RunEnd Trainer::run() {
   if (progress_.step == 0 || !apart()) check_replicas();
   const Background messages([this] { phase_->sync->progress(); });
   while (progress_.step < limits_.steps) {
+    begin_cycle();
     const double started = seconds_now();
     const Waits before = waited();
     Phase& phase = parts_.phases->at(progress_.step);  // which wires, which rule
@@ -88,7 +89,7 @@ RunEnd Trainer::run() {
     if (totals.stop_requests > 0 && progress_.step < limits_.steps) return stop();
     between_steps();
   }
-  validate();
+  if (!end_cycle()) validate();
   finish_save();
   if (saved_step_ != progress_.step) save();
   finish_save();
@@ -127,6 +128,8 @@ StepTotals Trainer::fill_gradients(const SyncRound& round) {
     tape.backward(loss, parts_.scaler->scale() * weight);
     totals.loss_sum += view.loss_sum;
     totals.tokens += view.tokens;
+    const std::vector<Task> tasks = parts_.objective->tasks();
+    for (std::size_t t = 0; t < tasks.size(); ++t) totals.task_sums.at(t) += tasks[t].loss_sum;
   }
   if (parts_.views) parts_.views->end_step({totals.loss_sum, totals.tokens}, parts_.comm);
   unused_.found(parts_.parameters->zero_unwritten(), progress_.step + 1, parts_.comm.rank());
@@ -213,6 +216,9 @@ void Trainer::report(const StepTotals& totals, const Outcome& outcome, double lr
   r.sync = phase_->sync->name();
   r.scale = parts_.scaler->scale();
   r.skipped = outcome.due && !outcome.updated;
+  for (const Task& task : parts_.objective->tasks())
+    r.tasks.push_back({task.name, totals.task_sums.at(r.tasks.size()) / totals.tokens, task.weight,
+                       task.log_variance});
   parts_.comm.doing("reporting the step");
   for (const std::string& text : parts_.monitor->look(r)) warn(r.step, text);
   for (auto& observer : parts_.observers) observer->on_step(r);
@@ -234,13 +240,13 @@ void Trainer::stop_if_hopeless(const Outcome& outcome, const StepTotals& totals)
 void Trainer::between_steps() {
   if (due(progress_.step, limits_.hash_every)) compare_replicas();
   if (progress_.step == limits_.steps) return;
-  if (due(progress_.step, limits_.eval_every)) validate();
+  if (!end_cycle() && due(progress_.step, limits_.eval_every)) validate();
   // While nothing is learned, nothing is saved: it would push out what was good.
   if (due(progress_.step, limits_.checkpoint_every) && skipped_in_a_row_ == 0) save();
 }
 
-void Trainer::validate() {
-  if (!parts_.validation) return;
+std::optional<double> Trainer::validate() {
+  if (!parts_.validation) return {};
   parts_.comm.doing("validation");
   parts_.comm.set_phase("validation");
   const StepTotals totals =
@@ -250,6 +256,7 @@ void Trainer::validate() {
   if (!std::isfinite(loss))
     fail(ErrorKind::non_finite, "the validation loss after step {} is not finite: {}",
          progress_.step, advice());
+  return loss;
 }
 
 bool Trainer::apart() const { return phase_->sync->replicas() == Replicas::apart; }

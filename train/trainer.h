@@ -3,6 +3,7 @@
 // decides.
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,7 @@
 #include "train/observe/observer.h"
 #include "train/observe/repeats.h"
 #include "train/precision/loss_scaler.h"
+#include "train/schedule/best_weights.h"
 #include "train/schedule/lr_schedule.h"
 #include "train/schedule/phase_schedule.h"
 #include "train/sync/buffers.h"
@@ -47,6 +49,7 @@ struct Parts {
   std::unique_ptr<PhaseSchedule> phases;
   std::unique_ptr<Optimizer> optimizer;
   std::unique_ptr<LrSchedule> schedule;
+  std::unique_ptr<BestWeights> best;  ///< null: each cycle goes on where the one before ended
   std::unique_ptr<LossScaler> scaler;
   Pass::Activations activations = Pass::Activations::keep;  ///< in training
   std::unique_ptr<Monitor> monitor;
@@ -73,9 +76,10 @@ enum class RunEnd { finished, stopped };
 
 /// Where a run is: all that changes from step to step and is no tensor.
 struct Progress {
-  std::int64_t step = 0;      ///< steps finished
-  std::int64_t position = 0;  ///< global index of the next sample
-  std::int64_t tokens = 0;    ///< targets trained on, all ranks; common ones count once for all
+  std::int64_t step = 0;       ///< steps finished
+  std::int64_t position = 0;   ///< global index of the next sample
+  std::int64_t tokens = 0;     ///< targets trained on, all ranks; common ones count once for all
+  std::int64_t cycle_end = 0;  ///< the last step that ended a cycle, once that was dealt with
   std::int64_t seed = 0;
   std::int64_t epoch_samples = 0;  ///< the order of samples depends on it
   std::int64_t tokenizer_hash = 0, data_hash = 0;
@@ -117,7 +121,9 @@ class Trainer {
   void report(const StepTotals& totals, const Outcome& outcome, double lr, double step_seconds,
               const Waits& waits);
   void between_steps();
-  void validate();
+  bool end_cycle();  // whether one ended with the last step, and was not dealt with before
+  void begin_cycle();
+  std::optional<double> validate();
   void save();
   void finish_save();
   CheckpointContent content();

@@ -45,6 +45,8 @@ CheckpointContent Trainer::content() {
             witness_.archive(archive);
             archive_buffers(*parts_.model, archive);
             parts_.optimizer->archive(archive);
+            parts_.objective->archive(archive);
+            if (parts_.best) parts_.best->archive(archive);
             parts_.scaler->archive(archive);
             if (parts_.views) parts_.views->archive(archive, parts_.comm.size());
             parts_.phases->archive(archive, *parts_.parameters, progress_.step);
@@ -100,6 +102,7 @@ void Progress::archive(Archive& archive) {
   archive.field("step", step);
   archive.field("position", position);
   archive.field("tokens", tokens);
+  archive.field("cycle_end", cycle_end);
   archive.field("seed", seed);
   archive.field("epoch_samples", epoch_samples);
   archive.field("tokenizer_hash", tokenizer_hash);

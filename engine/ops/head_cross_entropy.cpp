@@ -1,8 +1,9 @@
-// Σ over rows of -log softmax(x Wᵀ)[target] + z lse² (z-loss, see cross_entropy): the head and its
-// loss as one op, in chunks of rows, so that logits never exist all at once (64 sequences of 1024
-// tokens times 50257 classes are 13 GB). Where gradients are wanted the forward pass turns each
-// chunk's logits into their gradient in place and multiplies on: dx and dW for an upstream gradient
-// of 1, which backward then scales.
+// Σ over rows of a (-log softmax(x Wᵀ)[target]) + b lse² (z-loss, see cross_entropy) for task
+// weights (a, b): the head and its losses as one op, in chunks of rows, so that logits never exist
+// all at once (64 sequences of 1024 tokens times 50257 classes are 13 GB). Where gradients are
+// wanted the forward pass turns each chunk's logits into their gradient in place and multiplies on:
+// dx and dW for an upstream gradient of 1, which backward then scales. The gradient of the task
+// weights is the two sums.
 #include <algorithm>
 
 #include "engine/backends/backend.h"
@@ -18,16 +19,17 @@ namespace {
 
 constexpr std::int64_t chunk_rows = 512;  // shorter ones stream the whole of W too often
 
-// One row of logits -> its loss, and softmax (1 + 2 z lse) - onehot as T (which may be the same
+// One row of logits -> its losses, and softmax (a + 2 b lse) - a onehot as T (which may be the same
 // memory).
 template <class T>
 struct HeadRow {
   Compute<T>* loss;
+  Compute<T>* square;
   Compute<T>* logits;
   T* grad;
   const std::int32_t* targets;
   std::int64_t columns, stride;
-  Compute<T> z_weight;
+  const Compute<T>* task_weights;
 
   template <class Team>
   HD void operator()(const Team& team, std::int64_t row) const {
@@ -37,7 +39,7 @@ struct HeadRow {
     const std::int32_t target = targets[row];
     if (target < 0) {  // whatever the logits hold
       team.each(columns, [&](std::int64_t i) { d[i] = static_cast<T>(C(0)); });
-      team.once([&] { loss[row] = C(0); });
+      team.once([&] { loss[row] = square[row] = C(0); });
       return;
     }
     const C at_target = x[target];
@@ -46,11 +48,13 @@ struct HeadRow {
     const C total =
         team.template sum<C>(columns, [&](std::int64_t i) { return x[i] = math::exp(x[i] - top); });
     const C lse = top + math::log(total);
-    const C factor = (C(1) + C(2) * z_weight * lse) / total, others = x[target] * factor - C(1);
+    const C main = task_weights[0], factor = (main + C(2) * task_weights[1] * lse) / total;
+    const C at_one = x[target] * factor - main;
     team.each(columns, [&](std::int64_t i) { d[i] = static_cast<T>(x[i] * factor); });
     team.once([&] {
-      d[target] = static_cast<T>(others);
-      loss[row] = lse - at_target + z_weight * lse * lse;
+      d[target] = static_cast<T>(at_one);
+      loss[row] = lse - at_target;
+      square[row] = lse * lse;
     });
   }
 };
@@ -66,14 +70,23 @@ struct TimesUpstream {
   }
 };
 
+struct Product {
+  template <class T>
+  HD T operator()(T a, T b) const {
+    return a * b;
+  }
+};
+
 Shape head_shape(const Shape& x, const Shape& weight, const Shape& targets, std::int64_t classes,
-                 double) {
+                 const Shape& task_weights) {
   Shape rows;
   for (int i = 0; i < x.rank() - 1; ++i) rows.push_back(x[i]);
   check(x.rank() >= 1 && weight.rank() == 2 && x[-1] == weight[1] && rows == targets &&
-            classes >= 1 && classes <= weight[0],
-        "head_cross_entropy: input {}, weight {}, targets {}, {} classes do not fit", x, weight,
-        targets, classes);
+            classes >= 1 && classes <= weight[0] && task_weights.rank() == 1 &&
+            task_weights[0] == 2,
+        "head_cross_entropy: input {}, weight {}, targets {}, {} classes, task weights {} do not "
+        "fit",
+        x, weight, targets, classes, task_weights);
   return {};
 }
 
@@ -86,26 +99,39 @@ void check_targets(const Tensor& targets, std::int64_t classes) {
 }
 
 struct HeadCrossEntropy final : Node {
+  static constexpr MixesTypes mixes_types = MixesTypes::yes;  // task weights are never narrow
   std::int64_t classes;
-  double z_weight;
+  Tensor sums;                // (2), to be filled: of the losses, without their weights
   Saved grad_x, grad_weight;  // for an upstream gradient of 1; the weight's without padding rows
-  HeadCrossEntropy(std::int64_t n, double z) : classes(n), z_weight(z) {}
+  Saved kept_sums;
+  HeadCrossEntropy(std::int64_t n, Tensor s) : classes(n), sums(std::move(s)) {}
 
-  Tensor forward(const Tensor& x_in, const Tensor& weight, const Tensor& targets_in) {
-    head_shape(x_in.shape(), weight.shape(), targets_in.shape(), classes, z_weight);
+  Tensor forward(const Tensor& x_in, const Tensor& weight, const Tensor& targets_in,
+                 const Tensor& task_weights) {
+    head_shape(x_in.shape(), weight.shape(), targets_in.shape(), classes, task_weights.shape());
+    check(x_in.dtype() == weight.dtype(),
+          "input is {}, weight {}: they must share one type, cast one", name_of(x_in.dtype()),
+          name_of(weight.dtype()));
     const Tensor x = contiguous(x_in).reshaped({targets_in.numel(), weight.size(1)});
     const Tensor targets = contiguous(targets_in);
     check_targets(targets, classes);
-    return with_float(x.dtype(),
-                      [&](auto zero) { return forward_as<decltype(zero)>(x, weight, targets); });
+    const Tensor factors = converted(contiguous(task_weights), sums.dtype());
+    with_float(x.dtype(),
+               [&](auto zero) { forward_as<decltype(zero)>(x, weight, targets, factors); });
+    kept_sums = sums;
+    const Tensor weighted = empty_like(sums), total = empty({}, sums.dtype(), sums.device());
+    elementwise({weighted}, Product{}, sums, factors);
+    sum_to({total}, weighted);
+    return total;
   }
   template <class T>
-  Tensor forward_as(const Tensor& x, const Tensor& weight, const Tensor& targets) {
+  void forward_as(const Tensor& x, const Tensor& weight, const Tensor& targets,
+                  const Tensor& factors) {
     using C = Compute<T>;
     const std::int64_t rows = x.size(0), chunk = std::min(rows, chunk_rows);
     const std::int64_t stride = (classes + 15) / 16 * 16;  // every row on a 64-byte boundary
-    const Tensor head = weight.sliced(0, 0, classes),
-                 loss = empty({rows}, DTypeOf<C>::value, x.device());
+    const Tensor head = weight.sliced(0, 0, classes);
+    const Tensor losses = empty({2, rows}, DTypeOf<C>::value, x.device());
     const Tensor logits = empty({chunk, stride}, DTypeOf<C>::value, x.device());
     const Tensor grad =
         std::is_same_v<T, C> ? logits : empty({chunk, stride}, x.dtype(), x.device());
@@ -118,19 +144,19 @@ struct HeadCrossEntropy final : Node {
       const std::int64_t n = std::min(chunk, rows - begin);
       const Tensor part = x.sliced(0, begin, n);
       device.gemm(as_matrix(part), as_matrix(head).transposed(), block(logits, n), {});
-      for_each_row(x.device(), n,
-                   HeadRow<T>{loss.data<C>() + begin, logits.data<C>(), grad.data<T>(),
-                              targets.data<std::int32_t>() + begin, classes, stride,
-                              static_cast<C>(z_weight)});
+      for_each_row(
+          x.device(), n,
+          HeadRow<T>{losses.data<C>() + begin, losses.data<C>() + rows + begin, logits.data<C>(),
+                     grad.data<T>(), targets.data<std::int32_t>() + begin, classes, stride,
+                     factors.data<C>()});
       if (!wanted) continue;
       device.gemm(block(grad, n), as_matrix(head), as_matrix(gx.sliced(0, begin, n)), {});
       device.gemm(block(grad, n).transposed(), as_matrix(part), as_matrix(gw),
                   {.write = begin == 0 ? Write::overwrite : Write::accumulate});
     }
     if (wanted) grad_x = gx, grad_weight = gw;
-    Tensor total = zeros({}, DTypeOf<C>::value, x.device());
-    if (rows > 0) sum_to({total}, loss);
-    return total;
+    for (const std::int64_t task : {0, 1})
+      if (rows > 0) sum_to({sums.sliced(0, task, 1)}, losses.sliced(0, task, 1).reshaped({rows}));
   }
   // The used part of a chunk buffer: (n, classes).
   Matrix block(const Tensor& buffer, std::int64_t n) const {
@@ -155,20 +181,37 @@ struct HeadCrossEntropy final : Node {
       elementwise({out.tensor.sliced(0, 0, classes), out.write}, scaled,
                   converted(grad_weight.get(), out.tensor.dtype()));
     }
+    if (sink.wants(3)) {
+      const Destination out = sink.slot(3);
+      elementwise(out, scaled, converted(kept_sums.get(), out.tensor.dtype()));
+    }
   }
 };
 
-const OpEntry entry("head_cross_entropy", "y = sum over rows of cross_entropy(x W^T, target, z)",
-                    &head_cross_entropy, head_shape,
-                    {normal({4, 3}), normal({7, 3}), ids({4}, 6), std::int64_t{6}, 0.0},
-                    {{normal({2, 3, 5}), normal({9, 5}), ids({2, 3}, 9), std::int64_t{9}, 0.3},
-                     {normal({700, 2}), normal({3, 2}), ids({700}, 3), std::int64_t{3}, 0.1}});
+Tensor total_of(const Tensor& x, const Tensor& weight, const Tensor& targets, std::int64_t classes,
+                const Tensor& task_weights) {
+  return head_losses(x, weight, targets, classes, task_weights).total;
+}
+
+const Input pair = normal({2});  // of task weights
+const OpEntry entry("head_cross_entropy", "y = a sum cross_entropy(x W^T, target) + b sum lse^2",
+                    &total_of, head_shape,
+                    {normal({4, 3}), normal({7, 3}), ids({4}, 6), std::int64_t{6}, pair},
+                    {{normal({2, 3, 5}), normal({9, 5}), ids({2, 3}, 9), std::int64_t{9}, pair},
+                     {normal({700, 2}), normal({3, 2}), ids({700}, 3), std::int64_t{3}, pair}});
 
 }  // namespace
 
+WeightedLosses head_losses(const Tensor& x, const Tensor& weight, const Tensor& targets,
+                           std::int64_t classes, const Tensor& task_weights) {
+  const Tensor sums = zeros({2}, compute_type(x.dtype()), x.device());
+  return {apply(entry, HeadCrossEntropy{classes, sums}, x, weight, targets, task_weights), sums};
+}
+
 Tensor head_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& targets,
                           std::int64_t classes, double z_weight) {
-  return apply(entry, HeadCrossEntropy{classes, z_weight}, x, weight, targets);
+  const Tensor task_weights = tensor_of(std::vector<double>{1, z_weight}, {2});
+  return head_losses(x, weight, targets, classes, task_weights).total;
 }
 
 }  // namespace skep

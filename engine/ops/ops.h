@@ -86,4 +86,14 @@ Tensor cross_entropy(const Tensor& logits, const Tensor& targets, double z_weigh
 Tensor head_cross_entropy(const Tensor& x, const Tensor& weight, const Tensor& targets,
                           std::int64_t classes, double z_weight = 0);
 
+/// Losses of one batch that are minimised together.
+struct WeightedLosses {
+  Tensor total;  ///< a scalar: the sums, each times its weight
+  Tensor sums;   ///< (tasks), over the rows, without weights; takes no part in autograd
+};
+/// The same with both losses told apart: sums {cross-entropy, (log sum e^x)²}, weighted by
+/// task_weights (2), which may want a gradient themselves.
+WeightedLosses head_losses(const Tensor& x, const Tensor& weight, const Tensor& targets,
+                           std::int64_t classes, const Tensor& task_weights);
+
 }  // namespace skep

@@ -156,7 +156,7 @@ class WeightReader {
 std::vector<TensorSource> model_tensors(const ModelConfig& config,
                                         const ParameterStore& parameters) {
   std::vector<TensorSource> list;
-  for (const ParameterStore::Entry& entry : parameters.list()) {
+  for (const ParameterStore::Entry& entry : parameters.of_model()) {
     const HfName hf = gpt2_hf_name(entry.path);
     list.push_back(source(stored_name(hf.name), stored_view(entry, hf, config)));
   }
@@ -198,7 +198,7 @@ ModelConfig read_model_config(const std::string& folder) {
 void load_weights(const std::string& folder, const ModelConfig& config,
                   ParameterStore& parameters) {
   WeightReader reader(folder, config);
-  for (const ParameterStore::Entry& entry : parameters.list()) reader.read(entry);
+  for (const ParameterStore::Entry& entry : parameters.of_model()) reader.read(entry);
   reader.check_rest();
   parameters.values().storage()->bump_version();
   parameters.commit();

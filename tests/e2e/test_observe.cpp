@@ -1,5 +1,7 @@
 // What a run under mpirun writes and says about itself when it is asked to.
 #include <catch2/catch.hpp>
+#include <cmath>
+#include <map>
 
 #include "program.h"
 
@@ -35,6 +37,48 @@ TEST_CASE("observe: files, the pipe and the spread over ranks, and what a resume
        std::filesystem::directory_iterator(run + "/tensorboard"))
     ++event_files;
   CHECK(event_files == 2);
+}
+
+TEST_CASE("observe: how each cycle ended, and the losses that are minimised together") {
+  const ScratchFolder scratch;
+  const std::string run = scratch.path + "/run";
+  const std::string flags =
+      " --schedule.kind warm_restarts --schedule.cycle 4 --schedule.jitter 0.05"
+      " --schedule.restart_from best --optim.lr 0.1 --checkpoint.every 5"
+      " --loss.task_weighting uncertainty --loss.z_weight 0.01";
+  const Ending first = run_ranked(2, small_run(scratch, "run", 10) + flags, scratch);
+  INFO(first.out << first.err);
+  REQUIRE(first.code == 0);
+  const Ending second = run_ranked(
+      3, small_run(scratch, "run", 16) + flags + " --run.resume " + run + "/ckpt/step-5", scratch);
+  INFO(second.out << second.err);
+  REQUIRE(second.code == 0);
+  std::map<std::int64_t, double> losses;
+  for (const nlohmann::json& row : metrics_of(run)) {
+    if (row.contains("val_loss")) {
+      losses[row.at("step").get<std::int64_t>()] = row.at("val_loss").get<double>();
+      continue;
+    }
+    const nlohmann::json& tasks = row.at("tasks");
+    CHECK(tasks.at("next_token").at("weight").get<double>() ==
+          Approx(std::exp(-tasks.at("next_token").at("log_variance").get<double>())));
+    CHECK(tasks.at("z_loss").at("loss").get<double>() > 0);
+  }
+  const auto rows = lines_of(read_file(run + "/lr_history.csv"));
+  REQUIRE(rows.size() == 5);
+  CHECK(rows[0] == "step,cycle,jitter,val_loss,next_from");
+  std::int64_t best = 4;
+  for (std::int64_t cycle = 0; cycle < 4; ++cycle) {
+    const std::int64_t step = 4 * (cycle + 1);
+    if (losses.at(step) <= losses.at(best)) best = step;
+    const std::string& row = rows[static_cast<std::size_t>(cycle) + 1];
+    CHECK_THAT(row, Catch::StartsWith(fmt::format("{},{},", step, cycle)) &&
+                        Catch::EndsWith(fmt::format(",{},{}", losses.at(step), best)));
+  }
+  // A run that begins anew moves the history of the one before.
+  REQUIRE(run_ranked(1, small_run(scratch, "run", 1), scratch).code == 0);
+  CHECK_FALSE(std::filesystem::exists(run + "/lr_history.csv"));
+  CHECK(std::filesystem::exists(run + "/previous-2/lr_history.csv"));
 }
 
 TEST_CASE("observe: without a word nothing more is written; a pipe that dies ends no run") {

@@ -37,6 +37,22 @@ TEST_CASE("the z-loss of uniform logits is z (log V)^2 a token, and shifts are n
   CHECK(g[107] == Approx(other - 1).epsilon(1e-13));
 }
 
+TEST_CASE("weighted losses of uniform logits: their sums, and what the weights' gradient is") {
+  // Weights of zero make uniform logits: log V and (log V)^2 a token, on three of four tokens.
+  const double main = std::log(50.0), square = main * main, a = 0.7, b = -0.2;
+  const Tensor x = with_grad(random_tensor({4, 6}, DType::f64, 1));
+  const Tensor weight = zeros({52, 6}, DType::f64), targets = targets_of({0, -1, 49, 7});
+  const Tensor task_weights = with_grad(tensor_of(Values{a, b}, {2}));
+  Tape tape;
+  const WeightedLosses losses = head_losses(x, weight, targets, 50, task_weights);
+  CHECK(losses.total.item() == Approx(3 * (a * main + b * square)).epsilon(1e-14));
+  CHECK(to_doubles(losses.sums)[0] == Approx(3 * main).epsilon(1e-14));
+  CHECK(to_doubles(losses.sums)[1] == Approx(3 * square).epsilon(1e-14));
+  tape.backward(losses.total, 2);
+  CHECK(to_doubles(grad_of(task_weights))[0] == Approx(6 * main).epsilon(1e-14));
+  CHECK(to_doubles(grad_of(task_weights))[1] == Approx(6 * square).epsilon(1e-14));
+}
+
 TEST_CASE("LOSS-GA: sums and counts, not means of means") {
   // Seven valid tokens of mean loss 2.0 in one micro-batch, one of loss 6.0 in the next.
   const double seven[] = {1.0, 3.0, 2.0, 1.5, 2.5, 0.5, 3.5};

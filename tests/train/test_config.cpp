@@ -61,12 +61,12 @@ model: arch layers heads width context vocab dropout bias tied recompute
 data: train val val_fraction tokenizer sharding common_fraction chaos_seed drop_last workers prefetch
 batch: global_batch micro_batch
 optim: kind lr min_lr beta1 beta2 eps weight_decay max_norm
-schedule: kind warmup decay_steps cycle cycle_mult unit jitter
+schedule: kind warmup decay_steps cycle cycle_mult unit jitter restart_from
 precision: compute loss_scale growth_interval min_scale
 comm: topology transport cluster_size reduction exact_scale wire bucket_mb overlap hash_every check timeout
 sync: rule period outer_lr outer_momentum
 compress: codec density block error_feedback
-loss: view_weighting temperature ema z_weight
+loss: view_weighting temperature ema task_weighting z_weight
 ddp: find_unused_parameters broadcast_buffers
 checkpoint: every keep dir
 observe: csv tensorboard pipe)");
@@ -123,7 +123,7 @@ TEST_CASE("config: errors on the command line") {
       {{"--lr", "1"}, "unknown option --lr; did you mean --optim.lr?"},
       {{"--schedule.peak", "1"},
        "unknown option --schedule.peak; [schedule] has kind, warmup, decay_steps, "
-       "cycle, cycle_mult, unit, jitter"},
+       "cycle, cycle_mult, unit, jitter, restart_from"},
       {{"--quux", "1"}, "unknown option --quux; `train --help` lists what there is"},
       {{"-np", "4"}, "-np is an option of mpirun: write `mpirun -np N train …`"},
       {{"--run.lr", "1"}, "unknown option --run.lr; did you mean --optim.lr?"},

@@ -79,6 +79,31 @@ TEST_CASE("lr_schedule: warm restarts at published points") {
   CHECK(after_warmup->at(15) == 1.0);
 }
 
+TEST_CASE("lr_schedule: where cycles end, and the jitter they had") {
+  ScheduleSettings settings = with(2.0, 0, 5, 0, 10, 2);
+  settings.peak.jitter = 0.1;
+  settings.peak.seed = 3;
+  for (const auto& schedule : {make_warm_restarts_lr(settings), make_step_lr(settings)}) {
+    std::vector<std::int64_t> steps, indices;
+    for (std::int64_t step = 0; step <= 80; ++step) {
+      const auto ended = schedule->ended_before(step);
+      if (!ended) continue;
+      steps.push_back(step);
+      indices.push_back(ended->index);
+    }
+    CHECK(steps == std::vector<std::int64_t>{15, 35, 75});  // 5 + 10 (2^k - 1)
+    CHECK(indices == std::vector<std::int64_t>{0, 1, 2});
+  }
+  // The highest rate of the second cycle is that of its first step.
+  const auto schedule = make_warm_restarts_lr(settings);
+  CHECK(schedule->at(15) == Approx(2 * (1 + schedule->ended_before(35)->jitter)).epsilon(1e-15));
+  CHECK(schedule->ended_before(35)->jitter != 0);
+  settings.peak.jitter = 0;
+  CHECK(make_warm_restarts_lr(settings)->ended_before(15)->jitter == 0);
+  for (const auto& other : {make_constant_lr(settings), make_wsd_lr(settings)})
+    CHECK_FALSE(other->ended_before(15));
+}
+
 TEST_CASE("lr_schedule: jitter moves each cycle's peak within its bounds, by the seed alone") {
   ScheduleSettings settings = with(1.0, 0, 0, 0, 10);
   settings.peak.jitter = 0.05;

@@ -1,5 +1,6 @@
 // Weights of the ranks' views: the tilted objective's gradient against finite differences, and what
 // the weights do in a run.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
@@ -60,6 +61,19 @@ TEST_CASE("tilted weights in closed form") {
   // A view without tokens has no say; a loss that is not finite switches weighting off.
   CHECK(tilted_weights(std::vector<ViewLoss>{{10, 5}, {0, 0}}, t) == std::vector<double>{1, 1});
   CHECK(tilted_weights(std::vector<ViewLoss>{{10, 5}, {NAN, 5}}, t) == std::vector<double>{1, 1});
+}
+
+TEST_CASE("ranks that change places change weights, and nobody else's is touched") {
+  const auto s = tilted_weights(three, 0.7);
+  std::vector<std::size_t> order{0, 1, 2};
+  do {
+    run_ranks(3, [&](Communicator& comm) {
+      const std::size_t mine = order[static_cast<std::size_t>(comm.rank())];
+      const double weight = ViewWeights({0.7, 0}).weight(three[mine], comm);
+      if (!(std::abs(weight - s[mine]) < 1e-13))
+        throw std::runtime_error(fmt::format("{} instead of {}", weight, s[mine]));
+    });
+  } while (std::next_permutation(order.begin(), order.end()));
 }
 
 TEST_CASE("the weights are the derivatives of the tilted objective") {

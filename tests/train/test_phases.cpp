@@ -126,7 +126,7 @@ TEST_CASE("local_sgd: one rank is plain training, several send a period's share 
   config.sync.period = 4;
   CHECK(train(config, 1).final_values == plain.final_values);
   const Recording local = train(config, 4);
-  // Between the averages only 32 bytes a step travel to every other rank.
+  // Between the averages only 48 bytes a step travel to every other rank.
   CHECK(local.steps[2].bytes_sent < 1000);
   const auto gradients = static_cast<double>(every.steps[7].bytes_sent);
   CHECK(static_cast<double>(local.steps[7].bytes_sent) / gradients == Approx(0.25).margin(0.01));

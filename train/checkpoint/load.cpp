@@ -1,11 +1,16 @@
 #include "train/checkpoint/load.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "engine/core/error.h"
+#include "engine/core/files.h"
 #include "model/hf/model_folder.h"
+#include "model/hf/safetensors.h"
 #include "train/checkpoint/folder.h"
 #include "train/checkpoint/manifest.h"
 #include "train/checkpoint/state_archive.h"
@@ -53,6 +58,23 @@ void require_checkpoint(const std::string& path) {
            found.front());
 }
 
+// What each rank has of its own in a checkpoint, for people.
+std::string own_state_in(const std::string& rank_folder) {
+  const auto numbers =
+      nlohmann::json::parse(read_file(rank_folder + "/state.json"), nullptr, false);
+  const auto file = SafetensorsFile::open(rank_folder + "/state.safetensors");
+  const auto& tensors = file.tensors();
+  std::vector<std::string> parts;
+  if (numbers.is_object() && numbers.value("gathered_steps", 0) > 0)
+    parts.push_back("a part of a period's gradient");
+  if (std::any_of(tensors.begin(), tensors.end(), [](const StoredTensor& t) {
+        return std::string_view(t.name).starts_with("residual");
+      }))
+    parts.push_back("residuals, what a codec had not sent yet");
+  if (parts.empty()) parts.push_back("weights that are apart");
+  return fmt::format("{}", fmt::join(parts, ", and "));
+}
+
 int count_rank_states(const fs::path& checkpoint) {
   int ranks = 0;
   while (fs::exists(checkpoint / rank_folder(ranks))) ++ranks;
@@ -70,13 +92,15 @@ void load_checkpoint(const std::string& checkpoint, const CheckpointContent& con
   require_same_model(checkpoint, saved, content.model.config());
   load_weights(checkpoint + "/model", saved, content.parameters);
   const int states = count_rank_states(checkpoint);
-  if (states == 0) return content.archive(*make_loading_archive(checkpoint));
+  if (states == 0) {
+    content.archive(*make_loading_archive(checkpoint));
+    return content.parameters.commit();
+  }
   if (states != content.ranks)
     fail(ErrorKind::data,
-         "{}: each of its {} ranks has state of its own (weights that were apart, a part of a "
-         "period's gradient, or what a codec had not sent yet): resume with {} ranks, or from a "
-         "checkpoint without such state",
-         checkpoint, states, states);
+         "{}: each of its {} ranks has state of its own ({}): resume with {} ranks, or from a "
+         "checkpoint saved where all ranks had met, without residuals",
+         checkpoint, states, own_state_in(checkpoint + "/" + rank_folder(0)), states);
   archive_own_state(content, *make_loading_archive(checkpoint + "/" + rank_folder(content.rank)));
   content.parameters.commit();
 }

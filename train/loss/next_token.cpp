@@ -7,29 +7,69 @@ namespace {
 
 class NextToken final : public Objective {
  public:
-  explicit NextToken(double z_weight) : z_weight_(z_weight) {}
+  NextToken(double z_weight, TaskWeighting weighting)
+      : z_weight_(z_weight), weights_(weighting, {1, z_weight}) {}
 
   Tensor loss(LanguageModel& model, const Batch& batch, const Pass& pass) override {
-    Pass here = pass;  // a validation loss stays comparable: it has no z-loss
-    if (pass.mode == Pass::Mode::train) here.z_weight = z_weight_;
+    // A validation loss stays comparable: it is that of the main task alone.
+    if (pass.mode == Pass::Mode::evaluate) {
+      const Part all = part(batch, {0, batch.B}, pass);
+      return model.loss(all.inputs, all.targets, all.pass);
+    }
     const std::int64_t own = batch.B - batch.common_rows;
-    if (batch.common_rows == 0) return loss_of({0, own}, model, batch, here);
-    const Tensor common =
-        scale(loss_of({own, batch.common_rows}, model, batch, here), batch.common_weight);
-    return own == 0 ? common : add(loss_of({0, own}, model, batch, here), common);
+    sums_ = {0, 0};
+    Tensor total;
+    if (own > 0) total = losses_of(model, part(batch, {0, own}, pass), 1);
+    if (batch.common_rows > 0) {
+      const Tensor common =
+          losses_of(model, part(batch, {own, batch.common_rows}, pass), batch.common_weight);
+      total = total.defined() ? add(total, common) : common;
+    }
+    const Tensor penalty = weights_.penalty(batch.counted_targets());
+    return penalty.defined() ? add(total, penalty) : total;
+  }
+
+  Module* module() override { return &weights_; }
+  void archive(Archive& archive) override { weights_.archive(archive); }
+
+  std::vector<Task> tasks() const override {
+    if (z_weight_ == 0) return {};
+    std::vector<Task> tasks{{.name = "next_token"}, {.name = "z_loss"}};
+    const std::vector<double> weights = weights_.values(), s = weights_.log_variances();
+    for (std::size_t i = 0; i < tasks.size(); ++i) {
+      tasks[i].loss_sum = sums_[i];
+      tasks[i].weight = weights[i];
+      if (!s.empty()) tasks[i].log_variance = s[i];
+    }
+    return tasks;
   }
 
  private:
+  struct Part {
+    Tensor inputs, targets;
+    Pass pass;
+  };
   // Dropout sees the rows where they stand in the batch.
-  static Tensor loss_of(Slice rows, LanguageModel& model, const Batch& batch, Pass pass) {
-    const Tensor inputs = tensor_of(batch.inputs, {batch.B, batch.T});
-    const Tensor targets = tensor_of(batch.targets, {batch.B, batch.T});
+  static Part part(const Batch& batch, Slice rows, Pass pass) {
     pass.first_sample += static_cast<std::uint64_t>(rows.first);
-    return model.loss(inputs.sliced(0, rows.first, rows.count),
-                      targets.sliced(0, rows.first, rows.count), pass);
+    const auto cut = [&](const auto& ids) {
+      return tensor_of(ids, {batch.B, batch.T}).sliced(0, rows.first, rows.count);
+    };
+    return {cut(batch.inputs), cut(batch.targets), pass};
+  }
+
+  // The weighted sum of both losses, each token of which counts for `weight`.
+  Tensor losses_of(LanguageModel& model, const Part& part, double weight) {
+    const WeightedLosses losses =
+        model.losses(part.inputs, part.targets, weights_.factors(), part.pass);
+    const std::vector<double> sums = to_doubles(losses.sums);
+    for (std::size_t i = 0; i < sums_.size(); ++i) sums_[i] += weight * sums[i];
+    return weight == 1 ? losses.total : scale(losses.total, weight);
   }
 
   double z_weight_;
+  TaskWeights weights_;
+  std::vector<double> sums_ = {0, 0};
 };
 
 }  // namespace
@@ -40,8 +80,8 @@ Pass training_pass(const Batch& batch, std::uint64_t seed) {
   return pass;
 }
 
-std::unique_ptr<Objective> make_next_token(double z_weight) {
-  return std::make_unique<NextToken>(z_weight);
+std::unique_ptr<Objective> make_next_token(double z_weight, TaskWeighting weighting) {
+  return std::make_unique<NextToken>(z_weight, weighting);
 }
 
 }  // namespace skep

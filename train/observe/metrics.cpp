@@ -34,6 +34,12 @@ Json step_fields(const StepReport& r) {
   json["rss_bytes"] = r.rss_bytes;
   json["peak_rss_bytes"] = r.peak_rss_bytes;
   json["cpu_s"] = r.cpu_seconds;
+  for (const TaskReport& task : r.tasks) {
+    Json& fields = json["tasks"][task.name];
+    fields["loss"] = number(task.loss);
+    fields["weight"] = number(task.weight);
+    if (task.log_variance) fields["log_variance"] = number(*task.log_variance);
+  }
   for (const Spread& spread : r.over_ranks)
     json["ranks"][spread.name] = {
         {"min", spread.min}, {"median", spread.median}, {"max", spread.max}};

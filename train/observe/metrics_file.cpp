@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <charconv>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -76,7 +77,27 @@ class CsvFile final : public Observer {
   LineFile file_;
 };
 
+class LrHistory final : public Observer {
+ public:
+  LrHistory(const std::string& path, std::int64_t first)
+      : file_(path, "step,cycle,jitter,val_loss,next_from",
+              [first](const std::string& line) { return row_is_of(line, first); }) {}
+  void on_validation(std::int64_t, double) override {}
+  void on_cycle(const CycleReport& c) override {
+    const std::string loss =
+        std::isnan(c.validation_loss) ? "" : fmt::format("{}", c.validation_loss);
+    file_.write(fmt::format("{},{},{},{},{}", c.step, c.cycle, c.jitter, loss, c.next_from));
+  }
+
+ private:
+  LineFile file_;
+};
+
 }  // namespace
+
+std::unique_ptr<Observer> make_lr_history(const std::string& path, std::int64_t first) {
+  return std::make_unique<LrHistory>(path, first);
+}
 
 std::unique_ptr<Observer> make_csv_file(const std::string& path, std::int64_t first) {
   return std::make_unique<CsvFile>(path, first);

@@ -60,16 +60,28 @@ class WsdLr final : public AfterWarmup {
   }
 };
 
-class StepLr final : public AfterWarmup {
+class InCycles : public AfterWarmup {
+ public:
   using AfterWarmup::AfterWarmup;
+  std::optional<EndedCycle> ended_before(std::int64_t step) const final {
+    const std::int64_t t = step - s.warmup;
+    if (t <= 0) return {};
+    const Cycle cycle = cycle_at(t, s.cycle, s.cycle_mult);
+    if (cycle.begin != t) return {};
+    return EndedCycle{cycle.index - 1, s.peak.shift(cycle.index - 1)};
+  }
+};
+
+class StepLr final : public InCycles {
+  using InCycles::InCycles;
   double after_warmup(std::int64_t t) const override {
     const std::int64_t cycle = cycle_at(t, s.cycle, s.cycle_mult).index;
     return std::max(s.min_lr, s.peak.of(cycle) * std::pow(0.1, static_cast<double>(cycle)));
   }
 };
 
-class WarmRestartsLr final : public AfterWarmup {
-  using AfterWarmup::AfterWarmup;
+class WarmRestartsLr final : public InCycles {
+  using InCycles::InCycles;
   double after_warmup(std::int64_t t) const override {
     const Cycle cycle = cycle_at(t, s.cycle, s.cycle_mult);
     return anneal(s.peak.of(cycle.index), s.min_lr, share(t - cycle.begin, cycle.length));
@@ -95,10 +107,10 @@ Cycle cycle_at(std::int64_t t, std::int64_t length, double growth) {
   return cycle;
 }
 
-double Peak::of(std::int64_t cycle) const {
-  if (jitter == 0) return lr;
+double Peak::shift(std::int64_t cycle) const {
+  if (jitter == 0) return 0;
   const double u = random_uniform(derive_key(seed, "lr jitter"), static_cast<std::uint64_t>(cycle));
-  return lr * (1 + jitter * (2 * u - 1));
+  return jitter * (2 * u - 1);
 }
 
 std::unique_ptr<LrSchedule> make_constant_lr(const ScheduleSettings& s) {

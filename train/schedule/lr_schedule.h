@@ -4,13 +4,22 @@
 // never is 0 and reaches lr at step W; what follows counts t = step - W.
 #include <cstdint>
 #include <memory>
+#include <optional>
 
 namespace skep {
+
+/// A cycle that is over.
+struct EndedCycle {
+  std::int64_t index = 0;
+  double jitter = 0;  ///< u of its highest rate, lr (1 + u)
+};
 
 struct LrSchedule {
   virtual ~LrSchedule() = default;
   /// The learning rate of step 0, 1, 2, …
   virtual double at(std::int64_t step) const = 0;
+  /// The cycle that ends where `step` begins, of schedules that change from cycle to cycle.
+  virtual std::optional<EndedCycle> ended_before(std::int64_t /*step*/) const { return {}; }
 };
 
 /// A stretch of a schedule, counted in steps after the warmup.
@@ -25,7 +34,8 @@ Cycle cycle_at(std::int64_t t, std::int64_t length, double growth);
 struct Peak {
   double lr = 0, jitter = 0;
   std::uint64_t seed = 0;
-  double of(std::int64_t cycle) const;
+  double shift(std::int64_t cycle) const;  ///< u_i
+  double of(std::int64_t cycle) const { return lr * (1 + shift(cycle)); }
 };
 
 /// What the schedules share. Steps; `cycle` 0: none.

@@ -1,5 +1,6 @@
 #include "train/sync/every_step.h"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -23,13 +24,14 @@ class EveryStep final : public GradientSync {
                              const SyncRound& round) override {
     sum_.finish(store, round);
     const Health health = sum_.health();
-    std::array<double, 6> numbers{own.loss_sum,      own.tokens,        own.stop_requests,
-                                  own.saves_written, health.not_finite, health.out_of_range};
+    std::array<double, 8> numbers{health.not_finite, health.out_of_range};
+    const TravellingTotals totals = to_numbers(own);
+    std::copy(totals.begin(), totals.end(), numbers.begin() + 2);
     round.comm.all_reduce(numbers, Combine::sum, round.route());
-    sum_.judge({numbers[4], numbers[5]});
+    sum_.judge({numbers[0], numbers[1]});
     // What a sum of integers cannot say: the step is skipped, as with any other way of summing.
-    if (numbers[4] > 0) fill(store.grads(), std::numeric_limits<double>::quiet_NaN());
-    const StepTotals all{numbers[0], numbers[1], numbers[2], numbers[3]};
+    if (numbers[0] > 0) fill(store.grads(), std::numeric_limits<double>::quiet_NaN());
+    const StepTotals all = from_numbers(std::span(numbers).last<6>());
     return {Update::due, all, all};
   }
 

@@ -1,8 +1,10 @@
 #pragma once
 // When and how gradients (or weights) meet the other ranks. A rule is one class; the trainer calls
 // it around backward and after the optimizer.
+#include <array>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 
 #include "engine/core/archive.h"
@@ -18,7 +20,13 @@ struct StepTotals {
   double stop_requests =
       0;  ///< ranks that were asked to stop: they travel with what travels anyway
   double saves_written = 0;  ///< ranks whose part of the checkpoint under way is on the disk
+  std::array<double, 2> task_sums{};  ///< of the token losses of each task, without weights
 };
+
+/// The totals as they travel.
+using TravellingTotals = std::array<double, 6>;
+TravellingTotals to_numbers(const StepTotals& totals);
+StepTotals from_numbers(std::span<const double, 6> numbers);
 
 /// The wires of one step.
 struct SyncRound {

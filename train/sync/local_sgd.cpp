@@ -16,7 +16,7 @@ class LocalSgd final : public GradientSync {
 
   SyncOutcome after_backward(ParameterStore&, const StepTotals& own,
                              const SyncRound& round) override {
-    // 32 bytes a step, so that every step can be reported for all ranks.
+    // 48 bytes a step, so that every step can be reported for all ranks.
     return {Update::due, own, sum_over_all(own, round.comm)};
   }
 
