@@ -1,7 +1,7 @@
 #!/bin/bash
 # What saving costs: trains a model of about 30 million parameters, saves every 100 steps, and sets the
 # time that training waited beside a plain write of the same bytes to the same disk.
-# usage: save_cost.sh BINARY_FOLDER TEXT [RANKS=2] [STEPS=300] [FOLDER=save_cost]
+# usage: save_cost.sh BINARY_FOLDER TEXT [RANKS=2] [STEPS=300] [FOLDER=save_cost] [FLAGS OF TRAIN]
 set -eu
 [ "${4:-300}" -ge 200 ] || { echo "save_cost: at least 200 steps: the save at the end is not beside training"; exit 2; }
 bin=$1 text=$2 ranks=${3:-2} steps=${4:-300} folder=${5:-save_cost}
@@ -9,7 +9,7 @@ mkdir -p "$folder"
 mpirun -q -np "$ranks" "$bin/train" --data.train "$text" --data.tokenizer byte --model.layers 9 \
   --model.heads 8 --model.width 512 --model.context 64 --batch.global_batch "$((4 * ranks))" \
   --run.eval_every 0 --run.log_every 1 --checkpoint.every 100 --checkpoint.keep 1 \
-  --run.steps "$steps" --run.dir "$folder/run" --run.progress plain >"$folder/out" </dev/null
+  --run.steps "$steps" --run.dir "$folder/run" --run.progress plain "${@:6}" >"$folder/out" </dev/null
 last=$(ls -d "$folder"/run/ckpt/step-* | tail -n 1)
 bytes=$(du -sb "$last" | cut -f 1)
 start=$(date +%s.%N)

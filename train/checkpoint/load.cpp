@@ -6,8 +6,8 @@
 
 #include "engine/core/error.h"
 #include "model/hf/model_folder.h"
+#include "train/checkpoint/chain.h"
 #include "train/checkpoint/folder.h"
-#include "train/checkpoint/manifest.h"
 #include "train/checkpoint/state_archive.h"
 
 namespace skep {
@@ -63,21 +63,27 @@ int count_rank_states(const fs::path& checkpoint) {
 
 void load_checkpoint(const std::string& checkpoint, const CheckpointContent& content) {
   require_checkpoint(checkpoint);
-  const std::string damage = find_damage(checkpoint);
-  if (!damage.empty())
-    fail(ErrorKind::data, "{}: cannot resume from this checkpoint: {}", checkpoint, damage);
-  const ModelConfig saved = read_model_config(checkpoint + "/model");
+  if (const auto fault = find_fault(checkpoint))
+    fail(fault->kind(), "{}: cannot resume from this checkpoint: {}", checkpoint, fault->what());
+  const Chain chain(checkpoint);
+  const auto state = [&](const std::string& folder) {
+    return make_loading_archive(checkpoint + "/" + folder + state_numbers,
+                                chain.tensors(folder + state_tensors));
+  };
+  const std::string model = chain.model_folder();
+  const ModelConfig saved = read_model_config(model);
   require_same_model(checkpoint, saved, content.model.config());
-  load_weights(checkpoint + "/model", saved, content.parameters);
+  load_weights(SafetensorsFolder::of(chain.tensors(model_tensors_file)), model, saved,
+               content.parameters);
   const int states = count_rank_states(checkpoint);
-  if (states == 0) return content.archive(*make_loading_archive(checkpoint));
+  if (states == 0) return content.archive(*state(""));
   if (states != content.ranks)
     fail(ErrorKind::data,
          "{}: each of its {} ranks has state of its own (weights that were apart, a part of a "
          "period's gradient, or what a codec had not sent yet): resume with {} ranks, or from a "
          "checkpoint without such state",
          checkpoint, states, states);
-  archive_own_state(content, *make_loading_archive(checkpoint + "/" + rank_folder(content.rank)));
+  archive_own_state(content, *state(rank_folder(content.rank) + "/"));
   content.parameters.commit();
 }
 
