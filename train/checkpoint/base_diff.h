@@ -15,15 +15,15 @@
 namespace skep {
 
 /// Tensors of this rank in one save, and what they may be told as a difference from.
-struct Piece {
+struct TensorPiece {
   Snapshot now, reference;
   std::string against;  ///< the reference's file, in the same checkpoint; empty: in the one before
   enum class As { whole, difference } as = As::whole;
 };
 
 /// Tensors that all ranks hold alike, of which this rank writes a part; and those of its own.
-struct Pieces {
-  Piece shared, own;
+struct TensorPieces {
+  TensorPiece shared, own;
 };
 
 class BaseDiff {
@@ -32,9 +32,9 @@ class BaseDiff {
   BaseDiff(Communicator& comm, std::string folder, std::int64_t max_diffs);
 
   /// Before the tensors of a save are copied: those of the last one become references.
-  void turn(Pieces& pieces) const;
+  void turn(TensorPieces& pieces) const;
   /// Collective. After it: says how each piece is to be written.
-  void decide(Pieces& pieces);
+  void decide(TensorPieces& pieces);
   /// What the save continues; nothing for a base.
   const std::optional<Link>& previous() const { return previous_; }
   /// "base", "difference 2 of 8", or nothing where every checkpoint is whole.
@@ -43,8 +43,8 @@ class BaseDiff {
   void completed(std::int64_t step, std::uint64_t manifest_xxh3);
 
  private:
-  bool can_continue(const Pieces& pieces) const;
-  void differ_from_rank_0(Piece& own) const;
+  bool can_continue(const TensorPieces& pieces) const;
+  void differ_from_rank_0(TensorPiece& own) const;
 
   Communicator& comm_;
   std::string folder_;
@@ -56,7 +56,7 @@ class BaseDiff {
 
 /// Writes the pieces that are differences into one file `name` below `folder`; returns when the
 /// disk has confirmed it. Error(storage).
-WrittenFiles write_differences(const Pieces& pieces, const std::string& folder,
+WrittenFiles write_differences(const TensorPieces& pieces, const std::string& folder,
                                const std::string& name, const std::atomic<bool>& give_up);
 
 }  // namespace skep

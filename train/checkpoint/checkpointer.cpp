@@ -136,8 +136,8 @@ void Checkpointer::copy_texts(const CheckpointContent& content, const Collecting
 
 WrittenFiles Checkpointer::write(const std::string& folder) const {
   WrittenFiles written = texts_.write(folder, give_up_);
-  for (const Piece* piece : {&tensors_.shared, &tensors_.own})
-    if (piece->as == Piece::As::whole) written.append(piece->now.write(folder, give_up_));
+  for (const TensorPiece* piece : {&tensors_.shared, &tensors_.own})
+    if (piece->as == TensorPiece::As::whole) written.append(piece->now.write(folder, give_up_));
   written.append(
       write_differences(tensors_, folder, fmt::format("xor.rank-{}", comm_.rank()), give_up_));
   return written;

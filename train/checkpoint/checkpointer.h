@@ -60,7 +60,7 @@ class Checkpointer {
   Communicator& comm_;
   CheckpointRules rules_;
   BaseDiff base_diff_;
-  Pieces tensors_;
+  TensorPieces tensors_;
   Snapshot texts_;
   std::atomic<bool> give_up_ = false;
   std::int64_t step_ = 0;
