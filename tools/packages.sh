@@ -7,7 +7,7 @@
 # on one host.
 build_packages=(g++ cmake ninja-build pkg-config openmpi-bin openssh-client libopenmpi-dev
                 libeigen3-dev libdnnl-dev catch2 libtomlplusplus-dev libcli11-dev nlohmann-json3-dev
-                libfmt-dev libxxhash-dev librapidcheck-dev)
+                libfmt-dev libxxhash-dev libzstd-dev librapidcheck-dev)
 # What the tests run besides, and what makes the manual pages they look at.
 check_packages=(python3 help2man)
 # A text to train on: the King James Bible, in the public domain.

@@ -242,8 +242,8 @@ Limits build_limits(const Config& config) {
   limits.eval_every = config.run.eval_every;
   limits.hash_every = config.comm.hash_every;
   limits.checkpoint_every = config.checkpoint.every;
-  limits.checkpoint_keep = config.checkpoint.keep;
-  limits.checkpoint_folder = checkpoint_directory(config);
+  limits.checkpoints = {checkpoint_directory(config), config.checkpoint.keep,
+                        config.checkpoint.kind == "base_diff" ? config.checkpoint.max_diffs : 0};
   limits.run_folder = run_directory(config);
   limits.stop_signal = stop_signal;
   limits.unused_parameters = config.ddp.find_unused_parameters ? UnusedParameters::When::watch

@@ -133,6 +133,8 @@ struct DdpSection {
 struct CheckpointSection {
   std::int64_t every = 0;
   std::int64_t keep = 3;
+  std::string kind = "full";
+  std::int64_t max_diffs = 8;
   std::string dir;
 };
 

@@ -258,6 +258,12 @@ void add_checkpoint(std::vector<ConfigKey>& keys) {
   checkpoint.add("every", &CheckpointSection::every, at_least(0),
                  "steps between checkpoints; 0: only at the end");
   checkpoint.add("keep", &CheckpointSection::keep, at_least(1), "newest checkpoints kept");
+  checkpoint.add(
+      "kind", &CheckpointSection::kind, one_of({"full", "base_diff"}),
+      "full: each stands alone; base_diff: whole ones, and between them only what changed "
+      "since the last");
+  checkpoint.add("max_diffs", &CheckpointSection::max_diffs, size_from(1),
+                 "base_diff: checkpoints that continue a whole one, at most");
   checkpoint.add("dir", &CheckpointSection::dir, any(),
                  "folder of the checkpoints; empty: ckpt in the run's folder");
 }

@@ -60,8 +60,11 @@ void settle_chaos_seed(DataSection& data, const std::string& checkpoint, Communi
 
 void resume(Trainer& trainer, const std::string& checkpoint, std::int64_t steps,
             std::vector<std::string>& notes) {
+  const auto started = std::chrono::steady_clock::now();
   trainer.resume(checkpoint);
-  notes.push_back(fmt::format("resumed from {} at step {}", checkpoint, trainer.first_step()));
+  const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - started;
+  notes.push_back(fmt::format("resumed from {} at step {} (after {:.3f} s)", checkpoint,
+                              trainer.first_step(), taken.count()));
   if (trainer.first_step() >= steps)
     notes.push_back(fmt::format("nothing left to train: run.steps is {}", steps));
 }

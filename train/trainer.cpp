@@ -31,7 +31,7 @@ Trainer::Trainer(Parts& parts, const Limits& limits)
       limits_(limits),
       phase_(&parts.phases->at(0)),
       unused_(limits.unused_parameters),
-      checkpoints_(parts.comm, limits.checkpoint_folder, limits.checkpoint_keep) {
+      checkpoints_(parts.comm, limits.checkpoints) {
   progress_.seed = static_cast<std::int64_t>(limits.seed);
   progress_.epoch_samples = parts.loader->epoch_samples();
   progress_.data_hash = static_cast<std::int64_t>(parts.train_data->hash());

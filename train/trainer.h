@@ -63,8 +63,7 @@ struct Limits {
   std::int64_t eval_every = 0;        ///< 0: only at the end
   std::int64_t hash_every = 0;        ///< 0: never
   std::int64_t checkpoint_every = 0;  ///< 0: only at the end
-  std::int64_t checkpoint_keep = 3;
-  std::string checkpoint_folder;
+  CheckpointRules checkpoints;
   std::string run_folder;  ///< where batches that cannot be learned from are kept; empty: nowhere
   UnusedParameters::When unused_parameters = UnusedParameters::When::refuse;
   Buffers buffers = Buffers::rank_0;

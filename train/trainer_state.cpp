@@ -11,7 +11,7 @@ namespace skep {
 std::string Trainer::advice() const {
   if (saved_step_ < 0) return "there is no checkpoint yet; start again with a lower optim.lr";
   return fmt::format("go back to a checkpoint in {} (the last is step-{}) with a lower optim.lr",
-                     limits_.checkpoint_folder, saved_step_);
+                     limits_.checkpoints.folder, saved_step_);
 }
 
 // Copies the state; a thread writes it while training goes on.
@@ -32,8 +32,9 @@ void Trainer::finish_save() {
   const auto saved = checkpoints_.finish();
   if (!saved) return;
   saved_step_ = saved->step;
-  say(fmt::format("saved {} (training waited {:.3f} s, complete after {:.3f} s)", saved->path,
-                  saved->stall_seconds, saved->total_seconds));
+  say(fmt::format("saved {} (training waited {:.3f} s, complete after {:.3f} s, {} bytes{}{})",
+                  saved->path, saved->stall_seconds, saved->total_seconds, saved->bytes,
+                  saved->link.empty() ? "" : ", ", saved->link));
 }
 
 CheckpointContent Trainer::content() {

@@ -8,8 +8,6 @@
 #include "engine/kernels/copy.h"
 #include "model/hf/config_json.h"
 #include "model/hf/gpt2_names.h"
-#include "model/hf/safetensors.h"
-#include "model/hf/safetensors_index.h"
 
 namespace skep {
 namespace {
@@ -86,9 +84,28 @@ Tensor read_elements(const StoredTensor& t, const std::string& folder) {
 
 class WeightReader {
  public:
-  WeightReader(const std::string& folder, const ModelConfig& config)
-      : folder_(folder), file_(SafetensorsFolder::open(folder)), config_(config) {}
+  WeightReader(const std::string& folder, const ModelConfig& config, SafetensorsFolder weights)
+      : folder_(folder), file_(std::move(weights)), config_(config) {}
 
+  void read_all(ParameterStore& parameters) {
+    for (const ParameterStore::Entry& entry : parameters.of_model()) read(entry);
+    check_rest();
+    parameters.values().storage()->bump_version();
+    parameters.commit();
+  }
+  // Before a model is made that these weights cannot fill: a slip in config.json may ask for more
+  // than the machine has.
+  void check_sizes() const {
+    require_shape("wte.weight", {config_.vocab, config_.width});
+    require_shape("wpe.weight", {config_.context, config_.width});
+    std::int64_t blocks = 0;
+    while (find(fmt::format("h.{}.ln_1.weight", blocks)) != nullptr) ++blocks;
+    if (blocks != config_.layers)
+      fail(ErrorKind::data, "{}: config.json says n_layer {}, the weights have {} blocks", folder_,
+           config_.layers, blocks);
+  }
+
+ private:
   void read(const ParameterStore::Entry& entry) {
     const HfName hf = gpt2_hf_name(entry.path);
     const StoredTensor& t = get(hf.name);
@@ -103,17 +120,6 @@ class WeightReader {
     require_shape(hf.name, {into.shape().begin(), into.shape().end()});
     copy(into, read_elements(t, folder_));
   }
-  // Before a model is made that these weights cannot fill: a slip in config.json may ask for more
-  // than the machine has.
-  void check_sizes() const {
-    require_shape("wte.weight", {config_.vocab, config_.width});
-    require_shape("wpe.weight", {config_.context, config_.width});
-    std::int64_t blocks = 0;
-    while (find(fmt::format("h.{}.ln_1.weight", blocks)) != nullptr) ++blocks;
-    if (blocks != config_.layers)
-      fail(ErrorKind::data, "{}: config.json says n_layer {}, the weights have {} blocks", folder_,
-           config_.layers, blocks);
-  }
   // What is left must be known to hold nothing of the model.
   void check_rest() const {
     for (const auto& [name, t] : file_.tensors()) {
@@ -122,8 +128,6 @@ class WeightReader {
       fail(ErrorKind::data, "{}: tensor {} has no place in this model", folder_, name);
     }
   }
-
- private:
   const StoredTensor& get(const std::string& hf) const {
     const StoredTensor* t = find(hf);
     if (!t) fail(ErrorKind::data, "{}: tensor {} is missing", folder_, stored_name(hf));
@@ -150,6 +154,17 @@ class WeightReader {
   ModelConfig config_;
   std::set<std::string, std::less<>> used_;
 };
+
+LoadedModel make_filled(const std::string& folder, const ModelConfig& config,
+                        SafetensorsFolder weights) {
+  WeightReader reader(folder, config, std::move(weights));
+  reader.check_sizes();
+  LoadedModel loaded;
+  loaded.model = make_model(config);
+  loaded.parameters = std::make_unique<ParameterStore>(*loaded.model, 0);
+  reader.read_all(*loaded.parameters);
+  return loaded;
+}
 
 }  // namespace
 
@@ -197,21 +212,21 @@ ModelConfig read_model_config(const std::string& folder) {
 
 void load_weights(const std::string& folder, const ModelConfig& config,
                   ParameterStore& parameters) {
-  WeightReader reader(folder, config);
-  for (const ParameterStore::Entry& entry : parameters.of_model()) reader.read(entry);
-  reader.check_rest();
-  parameters.values().storage()->bump_version();
-  parameters.commit();
+  load_weights(SafetensorsFolder::open(folder), folder, config, parameters);
+}
+
+void load_weights(SafetensorsFolder weights, const std::string& folder, const ModelConfig& config,
+                  ParameterStore& parameters) {
+  WeightReader(folder, config, std::move(weights)).read_all(parameters);
 }
 
 LoadedModel open_model(const std::string& folder) {
   const ModelConfig config = read_model_config(folder);
-  WeightReader(folder, config).check_sizes();
-  LoadedModel loaded;
-  loaded.model = make_model(config);
-  loaded.parameters = std::make_unique<ParameterStore>(*loaded.model, 0);
-  load_weights(folder, config, *loaded.parameters);
-  return loaded;
+  return make_filled(folder, config, SafetensorsFolder::open(folder));
+}
+
+LoadedModel open_model(const std::string& folder, SafetensorsFolder weights) {
+  return make_filled(folder, read_model_config(folder), std::move(weights));
 }
 
 }  // namespace skep

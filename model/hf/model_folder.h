@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/hf/safetensors.h"
+#include "model/hf/safetensors_index.h"
 #include "model/language_model.h"
 #include "model/parameter_store.h"
 
@@ -35,11 +36,16 @@ ModelConfig read_model_config(const std::string& folder);
 
 /// Fills the store; Error(data) for a missing, misshapen or surplus tensor, by name.
 void load_weights(const std::string& folder, const ModelConfig& config, ParameterStore& parameters);
+/// The same with weights from elsewhere; the folder only serves the messages.
+void load_weights(SafetensorsFolder weights, const std::string& folder, const ModelConfig& config,
+                  ParameterStore& parameters);
 
 struct LoadedModel {
   std::unique_ptr<LanguageModel> model;
   std::unique_ptr<ParameterStore> parameters;
 };
 LoadedModel open_model(const std::string& folder);
+/// The folder's config.json with weights from elsewhere.
+LoadedModel open_model(const std::string& folder, SafetensorsFolder weights);
 
 }  // namespace skep

@@ -47,15 +47,22 @@ std::optional<StoredType> find_stored_type(std::string_view name) {
   return {};
 }
 
-SafetensorsFile::SafetensorsFile(std::filesystem::path path)
-    : path_(std::move(path)), file_(std::make_unique<MappedFile>(path_.string())) {
-  SafetensorsHeader header = parse_safetensors(file_->bytes(), path_);
+SafetensorsFile::SafetensorsFile(std::filesystem::path path, std::unique_ptr<MappedFile> file,
+                                 std::vector<std::byte> memory)
+    : path_(std::move(path)), file_(std::move(file)), memory_(std::move(memory)) {
+  SafetensorsHeader header =
+      parse_safetensors(file_ ? file_->bytes() : std::span<const std::byte>(memory_), path_);
   tensors_ = std::move(header.tensors);
   metadata_ = std::move(header.metadata);
 }
 
 SafetensorsFile SafetensorsFile::open(const std::filesystem::path& path) {
-  return SafetensorsFile(path);
+  return SafetensorsFile(path, std::make_unique<MappedFile>(path.string()), {});
+}
+
+SafetensorsFile SafetensorsFile::over(const std::filesystem::path& path,
+                                      std::vector<std::byte> bytes) {
+  return SafetensorsFile(path, nullptr, std::move(bytes));
 }
 
 const StoredTensor* SafetensorsFile::find(std::string_view name) const {

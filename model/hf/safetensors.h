@@ -67,6 +67,8 @@ class SafetensorsFile {
  public:
   /// Error(data), naming the file and the tensor, unless every byte of the file is accounted for.
   static SafetensorsFile open(const std::filesystem::path& path);
+  /// The same of a file's bytes in memory; `path` only serves the messages.
+  static SafetensorsFile over(const std::filesystem::path& path, std::vector<std::byte> bytes);
 
   const std::filesystem::path& path() const { return path_; }
   /// All tensors, ordered by name.
@@ -77,10 +79,13 @@ class SafetensorsFile {
   const Metadata& metadata() const { return metadata_; }
 
  private:
-  explicit SafetensorsFile(std::filesystem::path path);
+  SafetensorsFile(std::filesystem::path path, std::unique_ptr<MappedFile> file,
+                  std::vector<std::byte> memory);
 
   std::filesystem::path path_;
-  std::unique_ptr<MappedFile> file_;  // behind a pointer: spans stay valid when this moves
+  // One of the two holds the bytes; both keep them in place when this moves.
+  std::unique_ptr<MappedFile> file_;
+  std::vector<std::byte> memory_;
   std::vector<StoredTensor> tensors_;
   Metadata metadata_;
 };

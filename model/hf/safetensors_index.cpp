@@ -58,13 +58,7 @@ std::map<std::string, std::string> read_weight_map(const std::filesystem::path& 
 SafetensorsFolder SafetensorsFolder::open(const std::filesystem::path& folder) {
   SafetensorsFolder weights;
   const auto single = folder / "model.safetensors", index = folder / "model.safetensors.index.json";
-  if (std::filesystem::exists(single)) {
-    const auto& file =
-        weights.shards_.emplace("model.safetensors", SafetensorsFile::open(single)).first->second;
-    for (const StoredTensor& tensor : file.tensors())
-      weights.tensors_.emplace(tensor.name, &tensor);
-    return weights;
-  }
+  if (std::filesystem::exists(single)) return of(SafetensorsFile::open(single));
   if (!std::filesystem::exists(index)) {
     fail(ErrorKind::data, "{}: holds neither model.safetensors nor model.safetensors.index.json",
          folder.string());
@@ -85,6 +79,13 @@ SafetensorsFolder SafetensorsFolder::open(const std::filesystem::path& folder) {
     }
     weights.tensors_.emplace(name, tensor);
   }
+  return weights;
+}
+
+SafetensorsFolder SafetensorsFolder::of(SafetensorsFile file) {
+  SafetensorsFolder weights;
+  const auto& only = weights.shards_.emplace("model.safetensors", std::move(file)).first->second;
+  for (const StoredTensor& tensor : only.tensors()) weights.tensors_.emplace(tensor.name, &tensor);
   return weights;
 }
 

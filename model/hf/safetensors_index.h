@@ -10,6 +10,8 @@ class SafetensorsFolder {
   /// Error(data) when neither file exists, a shard is missing or unreadable, or a tensor is not in
   /// the shard its index entry names.
   static SafetensorsFolder open(const std::filesystem::path& folder);
+  /// A folder of this file only.
+  static SafetensorsFolder of(SafetensorsFile file);
 
   /// Tensor name -> tensor, pointing into the open shards.
   const std::map<std::string, const StoredTensor*, std::less<>>& tensors() const {

@@ -2,9 +2,9 @@
 # Kills runs at random moments while they save after every step, and resumes them. Each must start
 # again from a whole checkpoint, no older than the last one reported as saved and at most one save
 # before the last that was due; the end must be that of a run that nobody killed.
-# usage: kill_and_resume.sh BINARY_FOLDER [KILLS=12] [RANKS=2]
+# usage: kill_and_resume.sh BINARY_FOLDER [KILLS=12] [RANKS=2] [FLAGS OF THE KILLED RUNS]
 set -u
-bin=$1 kills=${2:-12} ranks=${3:-2}
+bin=$1 kills=${2:-12} ranks=${3:-2} flags=("${@:4}")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work" || exit 1
@@ -30,7 +30,7 @@ newest_saved() { sed -n 's/.*saved run\/ckpt\/step-\([0-9]*\).*/\1/p' out | tail
 
 stepped=0 saved=0 lost_most=0
 for kill in $(seq "$kills"); do
-  train run $steps --run.resume auto >out 2>&1 &
+  train run $steps --run.resume auto "${flags[@]}" >out 2>&1 &
   session=$!
   # Lives until it has begun to train, and then for a random time.
   for _ in $(seq 600); do

@@ -68,7 +68,7 @@ sync: rule period outer_lr outer_momentum
 compress: codec density block error_feedback
 loss: view_weighting temperature ema task_weighting z_weight
 ddp: find_unused_parameters broadcast_buffers
-checkpoint: every keep dir
+checkpoint: every keep kind max_diffs dir
 observe: csv tensorboard pipe)");
 }
 

@@ -3,6 +3,8 @@
 #include <filesystem>
 
 #include "helpers.h"
+#include "mpi_comm/thread_communicator.h"
+#include "train/config.h"
 #include "train/doctor/checks.h"
 #include "train/doctor/doctor.h"
 
@@ -236,6 +238,23 @@ TEST_CASE("doctor: several networks on several hosts") {
   CHECK_THAT(line_of(check_network, ranks), StartsWith("FIX ") && Contains("share no network"));
   for (Facts& facts : ranks) facts.variables["OMPI_MCA_btl_tcp_if_include"] = "eth0";
   CHECK_THAT(line_of(check_network, ranks), StartsWith("OK ") && Contains("over eth0"));
+}
+
+TEST_CASE("doctor: disk for checkpoints counts those that kept ones continue") {
+  Config config;
+  config.checkpoint.keep = 3;
+  const auto bytes = [&] {
+    double found = 0;
+    run_ranks(1, [&](Communicator& comm) {
+      found = gather_facts(config, comm).front().checkpoints_bytes;
+    });
+    return found;
+  };
+  const double whole = bytes() / 4;  // one more than are kept, while it is written
+  CHECK(whole > 0);
+  config.checkpoint.kind = "base_diff";
+  config.checkpoint.max_diffs = 5;
+  CHECK(bytes() == Approx(9 * whole));
 }
 
 TEST_CASE("doctor: facts of this machine agree with what it says elsewhere") {

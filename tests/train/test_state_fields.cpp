@@ -105,14 +105,14 @@ Json numbers_of(const std::string& folder) {
 
 void sign_again(const std::string& checkpoint, int step) {
   fs::remove(checkpoint + "/manifest.json");
-  std::vector<WrittenPart> parts;
+  WrittenFiles files;
   for (const auto& entry : fs::recursive_directory_iterator(checkpoint)) {
     if (!entry.is_regular_file()) continue;
     const MappedFile file(entry.path().string());
-    parts.push_back({fs::relative(entry.path(), checkpoint).string(), 0, file.bytes().size(),
-                     hash_bytes(file.bytes())});
+    files.parts.push_back({fs::relative(entry.path(), checkpoint).string(), 0, file.bytes().size(),
+                           hash_bytes(file.bytes())});
   }
-  write_manifest(checkpoint, step, parts);
+  write_manifest(checkpoint, step, files);
 }
 
 struct Field {

@@ -2,21 +2,21 @@
 # What saving costs: trains a model of about 30 million parameters and saves every 100 steps. Counts
 # the time that training waited, and by how much the steps beside a save took longer than the median
 # step; sets both beside a plain serial write of the same bytes to the same disk.
-# usage: save_cost.sh BINARY_FOLDER TEXT [RANKS=2] [STEPS=300] [FOLDER=save_cost]
+# usage: save_cost.sh BINARY_FOLDER TEXT [RANKS=2] [STEPS=300] [FOLDER=save_cost] [FLAGS OF TRAIN]
 set -eu
 export LC_ALL=C
 stop() {
   echo "save_cost: $*" >&2
   exit 2
 }
-[ $# -ge 2 ] || stop "usage: save_cost.sh BINARY_FOLDER TEXT [RANKS=2] [STEPS=300] [FOLDER=save_cost]"
+[ $# -ge 2 ] || stop "usage: save_cost.sh BINARY_FOLDER TEXT [RANKS=2] [STEPS=300] [FOLDER=save_cost] [FLAGS OF TRAIN]"
 bin=$1 text=$2 ranks=${3:-2} steps=${4:-300} folder=${5:-save_cost}
 [ "$steps" -ge 200 ] || stop "at least 200 steps: the save at the end is not beside training"
 mkdir -p "$folder"
 mpirun -q -np "$ranks" "$bin/train" --data.train "$text" --data.tokenizer byte --model.layers 9 \
   --model.heads 8 --model.width 512 --model.context 64 --batch.global_batch "$((4 * ranks))" \
   --run.eval_every 0 --run.log_every 1 --checkpoint.every 100 --checkpoint.keep 1 \
-  --run.steps "$steps" --run.dir "$folder/run" --run.progress plain >"$folder/out" </dev/null
+  --run.steps "$steps" --run.dir "$folder/run" --run.progress plain "${@:6}" >"$folder/out" </dev/null
 
 # "STEP SECONDS" of every step; "STEP WAITED COMPLETE" of every save but the last: that one is waited
 # for, as the run ends.

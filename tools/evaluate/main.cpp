@@ -1,11 +1,11 @@
 // evaluate: the loss of a model on a file. Each rank computes its share of the windows; rank 0
 // tells. Preparing does not communicate: afterwards all ranks agree that it went well.
 #include "engine/backends/cpu/threads.h"
-#include "model/hf/model_folder.h"
 #include "mpi_comm/mpi_communicator.h"
 #include "tools/common/print.h"
 #include "tools/evaluate/evaluation.h"
 #include "tools/evaluate/options.h"
+#include "train/checkpoint/saved_model.h"
 #include "train/evaluate.h"
 #include "train/placement.h"
 #include "train/together.h"
@@ -17,17 +17,17 @@ void evaluate_file(const EvaluateOptions& options, const Environment& environmen
   MpiCommunicator comm(environment);
   const std::vector<Placement> ranks = gather_placements(comm, find_placement(options.threads));
   cpu::set_threads(threads_of(ranks, comm.rank()));
-  LoadedModel loaded;
+  SavedModel saved;
   EvaluationData data;
   together([&] {
-    const std::string folder = find_model_folder(options.model);
-    loaded = open_model(folder);
-    data = open_evaluation_data(options.data, folder, loaded.model->config(), options.context);
+    saved = open_saved_model(options.model);
+    data = open_evaluation_data(options.data, saved.folder, saved.loaded.model->config(),
+                                options.context);
   });
   const EvaluationLoader loader(data.windows, data.windows.windows(), options.batch, comm.rank(),
                                 comm.size());
   const auto objective = make_next_token();
-  const StepTotals totals = evaluate(*loaded.model, *objective, loader, comm);
+  const StepTotals totals = evaluate(*saved.loaded.model, *objective, loader, comm);
   together([&] {
     const std::string report = format_report(totals, data.target_bytes);
     if (comm.rank() == 0) print(report);

@@ -1,10 +1,10 @@
 #include "tools/generate/generate.h"
 
 #include "engine/core/error.h"
-#include "model/hf/model_folder.h"
 #include "tools/common/folder_tokenizer.h"
 #include "tools/common/print.h"
 #include "tools/common/token_ids.h"
+#include "train/checkpoint/saved_model.h"
 
 namespace skep {
 namespace {
@@ -44,8 +44,7 @@ std::vector<std::int32_t> prompt_tokens(const GenerateOptions& options, const To
 }  // namespace
 
 void generate(const GenerateOptions& options) {
-  const std::string folder = find_model_folder(options.model);
-  const LoadedModel loaded = open_model(folder);
+  const auto [folder, loaded] = open_saved_model(options.model);
   const ModelConfig& config = loaded.model->config();
   const TokenizerPointer tokenizer = find_tokenizer(folder, config, options);
   std::vector<std::int32_t> ids = prompt_tokens(options, tokenizer.get(), config);

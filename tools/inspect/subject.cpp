@@ -1,8 +1,8 @@
 #include "tools/inspect/subject.h"
 
 #include "engine/core/error.h"
-#include "model/hf/model_folder.h"
 #include "train/build.h"
+#include "train/checkpoint/saved_model.h"
 #include "train/data/corpus.h"
 
 namespace skep {
@@ -40,7 +40,7 @@ Batch make_batch(std::int64_t sequences, const ModelConfig& model) {
 }
 
 Subject from_folder(const std::string& given) {
-  LoadedModel loaded = open_model(find_model_folder(given));
+  LoadedModel loaded = open_saved_model(given).loaded;
   Batch batch = make_batch(1, loaded.model->config());
   return {std::move(loaded.model), std::move(loaded.parameters), std::move(batch), ""};
 }

@@ -3,6 +3,8 @@
 #include <filesystem>
 
 #include "engine/core/error.h"
+#include "train/checkpoint/chain.h"
+#include "train/checkpoint/saved_model.h"
 #include "train/data/byte_tokenizer.h"
 #include "train/data/char_tokenizer.h"
 
@@ -16,9 +18,11 @@ std::shared_ptr<const Tokenizer> load_named(const std::string& path) {
     fail(ErrorKind::data,
          "--tokenizer: {} is neither byte nor char nor the path of a tokenizer.json or its folder",
          path);
-  const bool is_checkpoint = fs::exists(path + "/model/tokenizer.json", unknown) &&
-                             !fs::exists(path + "/tokenizer.json", unknown);
-  return load_tokenizer(is_checkpoint ? path + "/model" : path);
+  if (!fs::is_directory(path, unknown) || fs::exists(path + "/tokenizer.json", unknown))
+    return load_tokenizer(path);
+  const std::string model = path + "/model";  // of a checkpoint
+  if (fs::exists(model + "/tokenizer.json", unknown)) return load_tokenizer(model);
+  return load_tokenizer(previous_of(path).empty() ? path : find_saved_model(path));
 }
 
 }  // namespace

@@ -43,36 +43,32 @@ std::vector<std::string> gather_or_fail(Communicator& comm,
   return texts;
 }
 
-// Texts, and with them what all ranks write alike.
-std::vector<FileImage> model_files(const CheckpointContent& content) {
-  std::vector<FileImage> files;
-  files.emplace_back("model/model.safetensors",
-                     model_tensors(content.model.config(), content.parameters), model_metadata());
-  files.emplace_back("model/config.json", to_config_json(content.model.config()));
-  if (content.tokenizer)
-    for (const auto& [name, text] : content.tokenizer->files())
-      files.emplace_back("model/" + name, text);
-  return files;
+FileImage model_image(const CheckpointContent& content) {
+  return {model_tensors_file, model_tensors(content.model.config(), content.parameters),
+          model_metadata()};
 }
 
-std::vector<FileImage> state_files(const CollectingArchive& archive, const std::string& folder) {
-  std::vector<FileImage> files;
-  files.emplace_back(folder + "state.safetensors", archive.tensors(), Metadata{});
-  files.emplace_back(folder + "state.json", archive.numbers());
-  return files;
+FileImage state_image(const CollectingArchive& archive, const std::string& folder) {
+  return {folder + state_tensors, archive.tensors(), Metadata{}};
 }
 
-void prepare(const std::string& unfinished, int own_folders) {
+std::vector<std::string> own_folders(const CheckpointContent& content) {
+  std::vector<std::string> folders;
+  if (content.replicas != CheckpointContent::Replicas::equal)
+    for (int rank = 0; rank < content.ranks; ++rank) folders.push_back(rank_folder(rank));
+  return folders;
+}
+
+void prepare(const std::string& unfinished, const std::vector<std::string>& subfolders) {
   fs::remove_all(unfinished);
-  make_directories(unfinished + "/model");
-  for (int rank = 0; rank < own_folders; ++rank)
-    make_directories(unfinished + "/" + rank_folder(rank));
+  make_directories(unfinished);
+  for (const std::string& folder : subfolders) make_directories(unfinished + "/" + folder);
 }
 
 }  // namespace
 
-Checkpointer::Checkpointer(Communicator& comm, std::string folder, std::int64_t keep)
-    : comm_(comm), folder_(std::move(folder)), keep_(keep) {}
+Checkpointer::Checkpointer(Communicator& comm, CheckpointRules rules)
+    : comm_(comm), rules_(std::move(rules)), base_diff_(comm, rules_.folder, rules_.max_diffs) {}
 
 // A run that ends on an error does not wait for a big file.
 Checkpointer::~Checkpointer() { give_up_ = true; }
@@ -82,42 +78,69 @@ void Checkpointer::begin(std::int64_t step, const CheckpointContent& content) {
   begun_ = Clock::now();
   step_ = step;
   if (tidying_.valid()) tidying_.get();
-  const std::string unfinished = unfinished_path(folder_, step);
+  copy(content);
+  const std::string unfinished = unfinished_path(rules_.folder, step);
+  std::vector<std::string> subfolders = own_folders(content);
+  if (!base_diff_.previous()) subfolders.push_back("model");
   gather_or_fail(comm_, [&]() -> std::string {
-    const bool own = content.replicas != CheckpointContent::Replicas::equal;
-    if (comm_.rank() == 0) prepare(unfinished, own ? comm_.size() : 0);
+    if (comm_.rank() == 0) prepare(unfinished, subfolders);
     return {};
   });
-  copy(content);
-  writing_ = std::async(std::launch::async,
-                        [this, unfinished] { return snapshot_.write(unfinished, give_up_); });
+  writing_ = std::async(std::launch::async, [this, unfinished] { return write(unfinished); });
   stall_seconds_ = std::chrono::duration<double>(Clock::now() - begun_).count();
 }
 
 void Checkpointer::copy(const CheckpointContent& content) {
-  snapshot_.clear();
+  base_diff_.turn(tensors_);
   const auto archive = make_collecting_archive();
-  if (content.replicas == CheckpointContent::Replicas::equal) {
+  if (content.replicas == CheckpointContent::Replicas::equal)
     content.archive(*archive);
-    return copy_model(content, state_files(*archive, ""));
-  }
-  archive_own_state(content, *archive);
-  for (const FileImage& file : state_files(*archive, rank_folder(comm_.rank()) + "/"))
-    snapshot_.add(file);
-  if (content.replicas == CheckpointContent::Replicas::own_state) return copy_model(content, {});
+  else
+    archive_own_state(content, *archive);
+  copy_tensors(content, *archive);
+  base_diff_.decide(tensors_);
+  copy_texts(content, *archive);
+}
+
+void Checkpointer::copy_tensors(const CheckpointContent& content,
+                                const CollectingArchive& archive) {
+  using Replicas = CheckpointContent::Replicas;
+  if (content.replicas == Replicas::equal)
+    return share({model_image(content), state_image(archive, "")});
+  tensors_.own.now.add(state_image(archive, rank_folder(comm_.rank()) + "/"));
+  if (content.replicas == Replicas::own_state) return share({model_image(content)});
   // The model for everyone to use is the mean of the replicas.
   const Tensor& values = content.parameters.values();
   const Tensor own = empty_like(values);
   skep::copy(own, values);
   average(values, comm_);
-  copy_model(content, {});
+  share({model_image(content)});
   skep::copy(values, own);
 }
 
-void Checkpointer::copy_model(const CheckpointContent& content, std::vector<FileImage> shared) {
-  std::vector<FileImage> files = model_files(content);
-  for (FileImage& file : shared) files.push_back(std::move(file));
-  snapshot_.add_share(files, comm_.rank(), comm_.size());
+void Checkpointer::share(std::vector<FileImage> files) {
+  tensors_.shared.now.add_share(files, comm_.rank(), comm_.size());
+}
+
+// Small files, whole in every checkpoint but for those that never change.
+void Checkpointer::copy_texts(const CheckpointContent& content, const CollectingArchive& archive) {
+  texts_.clear();
+  const bool equal = content.replicas == CheckpointContent::Replicas::equal;
+  const std::string folder = equal ? "" : rank_folder(comm_.rank()) + "/";
+  if (!equal || comm_.rank() == 0) texts_.add({folder + state_numbers, archive.numbers()});
+  if (comm_.rank() != 0 || base_diff_.previous()) return;
+  texts_.add({"model/config.json", to_config_json(content.model.config())});
+  if (content.tokenizer)
+    for (const auto& [name, text] : content.tokenizer->files()) texts_.add({"model/" + name, text});
+}
+
+WrittenFiles Checkpointer::write(const std::string& folder) const {
+  WrittenFiles written = texts_.write(folder, give_up_);
+  for (const TensorPiece* piece : {&tensors_.shared, &tensors_.own})
+    if (piece->as == TensorPiece::As::whole) written.append(piece->now.write(folder, give_up_));
+  written.append(
+      write_differences(tensors_, folder, fmt::format("xor.rank-{}", comm_.rank()), give_up_));
+  return written;
 }
 
 bool Checkpointer::written() const {
@@ -128,29 +151,43 @@ bool Checkpointer::written() const {
 std::optional<SavedCheckpoint> Checkpointer::finish() {
   if (!writing_.valid()) return {};
   const auto started = Clock::now();
-  const std::string unfinished = unfinished_path(folder_, step_);
+  const std::string unfinished = unfinished_path(rules_.folder, step_);
+  std::uint64_t bytes = 0;
   try {
     const auto texts = gather_or_fail(comm_, [&] { return to_text(writing_.get()); });
-    gather_or_fail(comm_, [&]() -> std::string {
-      if (comm_.rank() != 0) return {};
-      std::vector<WrittenPart> all;
-      for (const std::string& text : texts)
-        for (WrittenPart& part : parts_from(text)) all.push_back(std::move(part));
-      write_manifest(unfinished, step_, std::move(all));
-      put_in_place(folder_, step_);
-      return {};
-    });
+    bytes = complete(unfinished, texts);
   } catch (const Error&) {
     std::error_code ignored;
     if (comm_.rank() == 0) fs::remove_all(unfinished, ignored);  // half of one only fills the disk
     throw;
   }
   if (comm_.rank() == 0)
-    tidying_ = std::async(std::launch::async, [this] { prune_checkpoints(folder_, keep_); });
+    tidying_ =
+        std::async(std::launch::async, [this] { prune_checkpoints(rules_.folder, rules_.keep); });
   const auto now = Clock::now();
-  return SavedCheckpoint{step_, checkpoint_path(folder_, step_),
+  return SavedCheckpoint{step_,
+                         checkpoint_path(rules_.folder, step_),
                          stall_seconds_ + std::chrono::duration<double>(now - started).count(),
-                         std::chrono::duration<double>(now - begun_).count()};
+                         std::chrono::duration<double>(now - begun_).count(),
+                         bytes,
+                         base_diff_.describe()};
+}
+
+// Makes one checkpoint of what the ranks wrote; returns its size.
+std::uint64_t Checkpointer::complete(const std::string& unfinished,
+                                     const std::vector<std::string>& texts) {
+  WrittenFiles all;
+  for (const std::string& text : texts) all.append(written_files_from(text));
+  const std::uint64_t bytes = all.bytes();
+  std::uint64_t xxh3 = 0;
+  gather_or_fail(comm_, [&]() -> std::string {
+    if (comm_.rank() != 0) return {};
+    xxh3 = write_manifest(unfinished, step_, std::move(all), base_diff_.previous());
+    put_in_place(rules_.folder, step_);
+    return {};
+  });
+  base_diff_.completed(step_, xxh3);
+  return bytes;
 }
 
 }  // namespace skep

@@ -11,8 +11,10 @@
 #include <vector>
 
 #include "mpi_comm/communicator.h"
+#include "train/checkpoint/base_diff.h"
 #include "train/checkpoint/content.h"
 #include "train/checkpoint/snapshot.h"
+#include "train/checkpoint/state_archive.h"
 
 namespace skep {
 
@@ -21,12 +23,19 @@ struct SavedCheckpoint {
   std::string path;
   double stall_seconds;  ///< that training did not go on because of it
   double total_seconds;  ///< until it was complete
+  std::uint64_t bytes;   ///< of all ranks, on the disk
+  std::string link;      ///< its place in a chain, in words; or empty
+};
+
+struct CheckpointRules {
+  std::string folder;          ///< checkpoints go to FOLDER/step-N
+  std::int64_t keep = 3;       ///< the newest stay, with all that they continue
+  std::int64_t max_diffs = 0;  ///< that continue a whole one; 0: all are whole
 };
 
 class Checkpointer {
  public:
-  /// Checkpoints go to FOLDER/step-N; the `keep` newest stay.
-  Checkpointer(Communicator& comm, std::string folder, std::int64_t keep);
+  Checkpointer(Communicator& comm, CheckpointRules rules);
   ~Checkpointer();
   Checkpointer(const Checkpointer&) = delete;
   Checkpointer& operator=(const Checkpointer&) = delete;
@@ -42,18 +51,23 @@ class Checkpointer {
  private:
   using Clock = std::chrono::steady_clock;
   void copy(const CheckpointContent& content);
-  void copy_model(const CheckpointContent& content, std::vector<FileImage> shared);
+  void copy_tensors(const CheckpointContent& content, const CollectingArchive& archive);
+  void copy_texts(const CheckpointContent& content, const CollectingArchive& archive);
+  void share(std::vector<FileImage> files);
+  WrittenFiles write(const std::string& folder) const;
+  std::uint64_t complete(const std::string& unfinished, const std::vector<std::string>& texts);
 
   Communicator& comm_;
-  std::string folder_;
-  std::int64_t keep_;
-  Snapshot snapshot_;
+  CheckpointRules rules_;
+  BaseDiff base_diff_;
+  TensorPieces tensors_;
+  Snapshot texts_;
   std::atomic<bool> give_up_ = false;
   std::int64_t step_ = 0;
   Clock::time_point begun_;
   double stall_seconds_ = 0;
-  std::future<std::vector<WrittenPart>> writing_;  // of the one under way
-  std::future<void> tidying_;                      // on rank 0, after the last one
+  std::future<WrittenFiles> writing_;  // of the one under way
+  std::future<void> tidying_;          // on rank 0, after the last one
 };
 
 }  // namespace skep

@@ -1,7 +1,9 @@
 #pragma once
 // What a checkpoint holds, and where: model/ (a Hugging Face folder), then either state.safetensors
 // (moments) and state.json (numbers), or these two in a folder rank-R/ of each rank, with its
-// weights; and manifest.json (size and hashes of every file), written last.
+// weights; and manifest.json (size and hashes of every file), written last. Of the safetensors
+// files one that continues another (base_diff.h) holds only differences, in xor.rank-R of the ranks
+// that wrote them, and of model/ nothing else.
 #include <functional>
 #include <string>
 
@@ -25,6 +27,9 @@ struct CheckpointContent {
   enum class Replicas { equal, own_state, apart } replicas = Replicas::equal;
 };
 
+constexpr const char* model_tensors_file = "model/model.safetensors";
+constexpr const char* state_tensors = "state.safetensors";
+constexpr const char* state_numbers = "state.json";
 inline std::string rank_folder(int rank) { return fmt::format("rank-{}", rank); }
 
 /// Weights travel as they are, master precision included.

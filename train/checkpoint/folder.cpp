@@ -6,10 +6,12 @@
 #include <charconv>
 #include <cstdio>
 #include <filesystem>
+#include <set>
+#include <span>
 
 #include "engine/core/error.h"
 #include "engine/core/files.h"
-#include "train/checkpoint/manifest.h"
+#include "train/checkpoint/chain.h"
 
 namespace skep {
 namespace {
@@ -38,6 +40,29 @@ void exchange(const fs::path& temporary, const fs::path& final) {
   }
   fs::remove_all(final);  // a file system that cannot exchange
   fs::rename(temporary, final);
+}
+
+// The same files under a second name; copies, where the file system has no such names.
+void link_folder(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  constexpr auto all = fs::copy_options::recursive;
+  fs::copy(from, to, all | fs::copy_options::create_hard_links, error);
+  if (!error) return;
+  fs::remove_all(to, error);
+  fs::copy(from, to, all, error);
+  if (error)
+    fail(ErrorKind::storage, "{} cannot be copied to {}: {}", from.string(), to.string(),
+         describe_write_error(error.value()));
+}
+
+// Names of checkpoints and of all they build on.
+std::set<std::string> with_links(std::span<const std::string> checkpoints) {
+  std::set<std::string> names;
+  for (const std::string& checkpoint : checkpoints)
+    for (fs::path link = checkpoint;
+         !link.empty() && names.insert(link.filename().string()).second;)
+      link = previous_of(link.string());
+  return names;
 }
 
 }  // namespace
@@ -80,7 +105,11 @@ void put_in_place(const std::string& folder, std::int64_t step) {
 void prune_checkpoints(const std::string& folder, std::int64_t keep) {
   std::error_code ignored;  // tidying up must not end a run
   const auto checkpoints = list_checkpoints(folder);
-  for (std::size_t i = keep; i < checkpoints.size(); ++i) fs::remove_all(checkpoints[i], ignored);
+  const auto kept = std::min(static_cast<std::size_t>(keep), checkpoints.size());
+  const std::set<std::string> needed = with_links(std::span(checkpoints).first(kept));
+  // The newest first: whenever this is interrupted, what is left has all that it builds on.
+  for (const fs::path path : checkpoints)
+    if (!needed.count(path.filename().string())) fs::remove_all(path, ignored);
   std::vector<fs::path> stale;
   for (const auto& entry : fs::directory_iterator(folder, ignored)) {
     const fs::path& path = entry.path();
@@ -91,18 +120,27 @@ void prune_checkpoints(const std::string& folder, std::int64_t keep) {
 }
 
 std::string set_aside_later(const std::string& folder, std::int64_t step) {
-  std::vector<std::string> names;
+  std::vector<std::string> later, names;
   for (const fs::path path : list_checkpoints(folder))
-    if (step_of(path) > step) names.push_back(path.filename().string());
-  return move_to_previous(folder, names);
+    if (step_of(path) > step) {
+      later.push_back(path.string());
+      names.push_back(path.filename().string());
+    }
+  const std::set<std::string> needed = with_links(later);
+  const std::string aside = move_to_previous(folder, names);
+  if (aside.empty()) return aside;
+  for (const std::string& name : needed)
+    if (const fs::path link = fs::path(aside) / name; !fs::exists(link))
+      if (fs::exists(fs::path(folder) / name)) link_folder(fs::path(folder) / name, link);
+  return aside;
 }
 
 std::string newest_checkpoint(const std::string& folder,
                               const std::function<void(const std::string&)>& report) {
   for (const std::string& path : list_checkpoints(folder)) {
-    const std::string damage = find_damage(path);
-    if (damage.empty()) return path;
-    report(fmt::format("skipping checkpoint {}: {}", path, damage));
+    const auto fault = find_fault(path);
+    if (!fault) return path;
+    report(fmt::format("skipping checkpoint {}: {}", path, fault->what()));
   }
   return {};
 }

@@ -22,11 +22,13 @@ std::int64_t count_checkpoints(const std::string& folder, std::int64_t step);
 /// Error(storage).
 void put_in_place(const std::string& folder, std::int64_t step);
 
-/// Removes all but the `keep` newest checkpoints, and what interrupted saves left.
+/// Removes all but the `keep` newest checkpoints and what these continue, and what interrupted
+/// saves left.
 void prune_checkpoints(const std::string& folder, std::int64_t keep);
 
 /// Moves checkpoints of steps after `step` into FOLDER/previous-K: a run that continues from `step`
-/// writes its own. Returns that subfolder, empty when there were none.
+/// writes its own. What they continue stands there too, as links to the same files. Returns that
+/// subfolder, empty when there were none. Error(storage).
 std::string set_aside_later(const std::string& folder, std::int64_t step);
 
 /// The newest whole checkpoint in `folder`, empty if none; each one passed over is told to

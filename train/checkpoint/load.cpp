@@ -11,8 +11,8 @@
 #include "engine/core/files.h"
 #include "model/hf/model_folder.h"
 #include "model/hf/safetensors.h"
+#include "train/checkpoint/chain.h"
 #include "train/checkpoint/folder.h"
-#include "train/checkpoint/manifest.h"
 #include "train/checkpoint/state_archive.h"
 
 namespace skep {
@@ -59,10 +59,8 @@ void require_checkpoint(const std::string& path) {
 }
 
 // What each rank has of its own in a checkpoint, for people.
-std::string own_state_in(const std::string& rank_folder) {
-  const auto numbers =
-      nlohmann::json::parse(read_file(rank_folder + "/state.json"), nullptr, false);
-  const auto file = SafetensorsFile::open(rank_folder + "/state.safetensors");
+std::string own_state_in(const std::string& numbers_path, const SafetensorsFile& file) {
+  const auto numbers = nlohmann::json::parse(read_file(numbers_path), nullptr, false);
   const auto& tensors = file.tensors();
   std::vector<std::string> parts;
   if (numbers.is_object() && numbers.value("gathered_steps", 0) > 0)
@@ -85,23 +83,32 @@ int count_rank_states(const fs::path& checkpoint) {
 
 void load_checkpoint(const std::string& checkpoint, const CheckpointContent& content) {
   require_checkpoint(checkpoint);
-  const std::string damage = find_damage(checkpoint);
-  if (!damage.empty())
-    fail(ErrorKind::data, "{}: cannot resume from this checkpoint: {}", checkpoint, damage);
-  const ModelConfig saved = read_model_config(checkpoint + "/model");
+  if (const auto fault = find_fault(checkpoint))
+    fail(fault->kind(), "{}: cannot resume from this checkpoint: {}", checkpoint, fault->what());
+  const Chain chain(checkpoint);
+  const auto state = [&](const std::string& folder) {
+    return make_loading_archive(checkpoint + "/" + folder + state_numbers,
+                                chain.tensors(folder + state_tensors));
+  };
+  const std::string model = chain.model_folder();
+  const ModelConfig saved = read_model_config(model);
   require_same_model(checkpoint, saved, content.model.config());
-  load_weights(checkpoint + "/model", saved, content.parameters);
+  load_weights(SafetensorsFolder::of(chain.tensors(model_tensors_file)), model, saved,
+               content.parameters);
   const int states = count_rank_states(checkpoint);
   if (states == 0) {
-    content.archive(*make_loading_archive(checkpoint));
+    content.archive(*state(""));
     return content.parameters.commit();
   }
+  const std::string own = rank_folder(content.rank % states) + "/";
   if (states != content.ranks)
     fail(ErrorKind::data,
          "{}: each of its {} ranks has state of its own ({}): resume with {} ranks, or from a "
          "checkpoint saved where all ranks had met, without residuals",
-         checkpoint, states, own_state_in(checkpoint + "/" + rank_folder(0)), states);
-  archive_own_state(content, *make_loading_archive(checkpoint + "/" + rank_folder(content.rank)));
+         checkpoint, states,
+         own_state_in(checkpoint + "/" + own + state_numbers, chain.tensors(own + state_tensors)),
+         states);
+  archive_own_state(content, *state(own));
   content.parameters.commit();
 }
 

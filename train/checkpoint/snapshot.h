@@ -12,6 +12,16 @@
 
 namespace skep {
 
+/// Consecutive bytes of a file.
+struct Extent {
+  std::string file;
+  std::size_t begin;  ///< in the file
+  std::size_t at;     ///< in the snapshot
+  std::size_t bytes;
+
+  bool operator==(const Extent&) const = default;
+};
+
 class Snapshot {
  public:
   /// Forgets the last one but keeps its memory.
@@ -21,17 +31,18 @@ class Snapshot {
   /// Rank `rank`'s range of the bytes of these files, laid end to end.
   void add_share(std::span<const FileImage> files, int rank, int ranks);
 
+  const std::vector<Extent>& extents() const { return extents_; }
+  bool empty() const { return extents_.empty(); }
+  std::span<const std::byte> bytes() const { return std::span(buffer_).first(used_); }
+  std::span<std::byte> bytes() { return std::span(buffer_).first(used_); }
+  /// Becomes one of the same extents, whose bytes are yet to be filled in.
+  void take_layout(const Snapshot& other);
+
   /// Writes all of it below `folder`, whose subfolders exist; returns when the disk has confirmed
   /// it. Error(storage), naming the file; also when `give_up` becomes true.
-  std::vector<WrittenPart> write(const std::string& folder, const std::atomic<bool>& give_up) const;
+  WrittenFiles write(const std::string& folder, const std::atomic<bool>& give_up) const;
 
  private:
-  struct Extent {
-    std::string file;
-    std::size_t begin;  // in the file
-    std::size_t at;     // in the buffer
-    std::size_t bytes;
-  };
   void add_range(const FileImage& file, std::size_t begin, std::size_t end);
 
   std::vector<Extent> extents_;

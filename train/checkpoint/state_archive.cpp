@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "engine/core/files.h"
 #include "engine/kernels/copy.h"
@@ -65,10 +66,10 @@ class Collecting final : public CollectingArchive {
 
 class Loading final : public Archive {
  public:
-  explicit Loading(const std::string& folder)
-      : path_(folder + "/state.json"),
+  Loading(const std::string& numbers_path, SafetensorsFile tensors)
+      : path_(numbers_path),
         numbers_(Json::parse(read_file(path_), nullptr, false)),
-        tensors_(SafetensorsFile::open(folder + "/state.safetensors")) {
+        tensors_(std::move(tensors)) {
     if (!numbers_.is_object()) fail(ErrorKind::data, "{}: not a JSON object", path_);
   }
   void field(std::string_view name, std::int64_t& value) override {
@@ -119,8 +120,9 @@ class Loading final : public Archive {
 std::unique_ptr<CollectingArchive> make_collecting_archive() {
   return std::make_unique<Collecting>();
 }
-std::unique_ptr<Archive> make_loading_archive(const std::string& folder) {
-  return std::make_unique<Loading>(folder);
+std::unique_ptr<Archive> make_loading_archive(const std::string& numbers_path,
+                                              SafetensorsFile tensors) {
+  return std::make_unique<Loading>(numbers_path, std::move(tensors));
 }
 
 }  // namespace skep

@@ -17,7 +17,9 @@ class CollectingArchive : public Archive {
 };
 std::unique_ptr<CollectingArchive> make_collecting_archive();
 
-/// Fills fields; Error(data) names one that is missing or misshapen.
-std::unique_ptr<Archive> make_loading_archive(const std::string& folder);
+/// Fills fields from a state.json and the tensors that belong to it; Error(data) names one that is
+/// missing or misshapen.
+std::unique_ptr<Archive> make_loading_archive(const std::string& numbers_path,
+                                              SafetensorsFile tensors);
 
 }  // namespace skep
