@@ -82,11 +82,8 @@ void train(const ParsedCommand& command, const Environment& environment,
     trainer = std::make_unique<Trainer>(*parts, build_limits(config));
     const std::string checkpoint = checkpoint_to_resume(config, notes);
     if (checkpoint.empty()) return;
-    const auto start = std::chrono::steady_clock::now();
     trainer->resume(checkpoint);
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    notes.push_back(fmt::format("resumed from {} at step {} ({:.3f} s)", checkpoint,
-                                trainer->first_step(), seconds.count()));
+    notes.push_back(fmt::format("resumed from {} at step {}", checkpoint, trainer->first_step()));
     if (trainer->first_step() >= config.run.steps)
       notes.push_back(fmt::format("nothing left to train: run.steps is {}", config.run.steps));
   });

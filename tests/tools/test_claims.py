@@ -124,10 +124,10 @@ class Reading(Folder):
             measure.final_loss(self.run_folder("c", val_losses=()))
 
     def test_savings(self):
-        saves = self.run_folder("saves", console="saved x/ckpt/step-8 (training waited 0.100 s, complete after 2.000 s)\n"
+        saves = self.run_folder("saves", console="saved x/ckpt/step-8 (training waited 0.100 s, complete after 2.000 s, 9 bytes, base)\n"
                                                  "saved x/ckpt/step-16 (training waited 0.300 s, complete after 1.000 s)\n")
         (saves / "sizes.json").write_text(json.dumps({"step-8": 1000, "step-16": 200}))
-        restores = [self.run_folder(f"r{s}", console=f"resumed from x/ckpt/step-16 at step 16 ({s} s)\n")
+        restores = [self.run_folder(f"r{s}", console=f"resumed from x/ckpt/step-16 at step 16 (after {s} s)\n")
                     for s in ("0.500", "0.100", "0.200")]
         self.assertEqual(measure.saving(saves, restores), measure.Saving(0.2, 1.5, 600, 0.2))
         with self.assertRaisesRegex(measure.Missing, "not resumed"):

@@ -163,7 +163,7 @@ class Saving:
 
 
 def saving(folder, restores):
-    found = re.findall(r"saved \S+ \(training waited ([\d.]+) s, complete after ([\d.]+) s\)",
+    found = re.findall(r"saved \S+ \(training waited ([\d.]+) s, complete after ([\d.]+) s[,)]",
                        _read(folder, "console.txt"))
     sizes = json.loads(_read(folder, "sizes.json"))
     if not found or not sizes:
@@ -175,7 +175,7 @@ def saving(folder, restores):
 
 
 def restore_seconds(folder):
-    found = re.search(r"resumed from .* \(([\d.]+) s\)", _read(folder, "console.txt"))
+    found = re.search(r"resumed from .* \(after ([\d.]+) s\)", _read(folder, "console.txt"))
     if not found:
         raise Missing(f"{folder}: not resumed")
     return float(found[1])

@@ -22,6 +22,9 @@ ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": 
                "OMPI_MCA_btl_vader_single_copy_mechanism": "none"}
 
 
+SEED = object()  # the run's seed, where a key wants one of its own
+
+
 @dataclasses.dataclass(frozen=True)
 class Share:
     """So much of a run's steps, where a key wants a number of steps."""
@@ -155,7 +158,8 @@ class Workshop:
                  "run.dir": place / "run"}
         if run.restores:
             flags["run.resume"] = self.folder / run.restores / "run" / "ckpt" / f"step-{run.steps}"
-        values = {key: value.steps(run.steps) if isinstance(value, Share) else value for key, value in flags.items()}
+        values = {key: value.steps(run.steps) if isinstance(value, Share) else
+                  flags.get("run.seed", 1) if value is SEED else value for key, value in flags.items()}
         train = [str(self.binaries / "train"), *self._phases(run)]
         train += [part for key, value in values.items() for part in (f"--{key}", str(value))]
         ranks = run.recipe.ranks

@@ -6,7 +6,7 @@ import functools
 from typing import Callable
 
 import verdicts
-from runs import PERIOD, Recipe, Share
+from runs import PERIOD, SEED, Recipe, Share
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,11 +66,11 @@ RESTARTS = Trick(
     "three; each against cosine.",
     against(EVERY_STEP, ("loss",), verdicts.lower_loss,
             schedule("warm_restarts", "warm_restarts", 0.225),
-            schedule("restarts_from_best", "warm_restarts", 0.225,
-                     **{"schedule.restart_from": "best", "run.eval_every": Share(0.075)}),
+            schedule("restarts_from_best", "warm_restarts", 0.225, **{"schedule.restart_from": "best"}),
             schedule("step_decay", "step", 0.3)))
 
-CHAOS = {"data.sharding": "chaos", "data.common_fraction": 0.1}
+CHAOS = {"data.sharding": "chaos", "data.chaos_seed": SEED}
+COMMON = {"data.common_fraction": 0.1}
 LOCAL = {"sync.rule": "local_sgd", "sync.period": 4 * PERIOD}
 EVEN, APART = Recipe("even", data="mixed"), Recipe("apart", data="apart")
 EVEN_LOCAL, APART_LOCAL = Recipe("even_local", LOCAL, data="mixed"), Recipe("apart_local", LOCAL, data="apart")
@@ -87,8 +87,8 @@ SHARDING = Trick(
     "data.sharding chaos with data.common_fraction 0.1, by validation loss. IID shards: even, which deals all windows "
     "out evenly after shuffling them. Non-IID shards: four sources (the text as it is, in capitals, with lines "
     "backwards, without vowels), of which each rank has one and no other. Each once with every_step and once with "
-    "local_sgd, whose ranks are by themselves for 16 steps.",
-    (chaos("chaos_iid", EVEN), chaos("chaos_non_iid", APART),
+    "local_sgd, whose ranks are by themselves for 16 steps; there no part is common, as it could not weigh less.",
+    (chaos("chaos_iid", EVEN, **COMMON), chaos("chaos_non_iid", APART, **COMMON),
      chaos("chaos_iid_local", EVEN_LOCAL, **LOCAL), chaos("chaos_non_iid_local", APART_LOCAL, **LOCAL)))
 
 
