@@ -223,7 +223,7 @@ class Reports(Folder):
         self.assertIn("a step takes 50 % less time within the machine", rows[1]["verdict"]["sentence"])
         self.assertEqual(report.broken_bounds([tricks.SYNC], rows), ["diloco sends 100.0 % of its baseline's bytes"])
         page = report.markdown([tricks.SYNC], rows, SETTINGS, ["sync-loss.png"])
-        for part in ("No step was timed on 1gbit links: no root", "**not confirmed**", "0.25", "10 ms (5 ms); 20 ms (10 ms)",
+        for part in ("No step was timed on links of 1 Gbit/s: no root", "**not confirmed**", "(#31-synchronisation)", "0.25", "10 ms (5 ms); 20 ms (10 ms)",
                      "(sync-loss.png)", "2026-01-02"):
             self.assertIn(part, page)
         self.assertNotIn("encode", page)  # a column without figures is left out

@@ -3,6 +3,7 @@ forms, claims.json and claims.md. What was run, when and where is settings.json,
 """
 import dataclasses
 import json
+import re
 import statistics
 
 import measure
@@ -147,8 +148,8 @@ def show_saving(key, form):
 COLUMNS = [
     ("bytes a rank sends a step", show_bytes),
     ("encode + decode an element", show_codec),
-    (f"step (of it waiting) on {RATE} links; the baseline's", show_pace(RATE)),
-    ("step (of it waiting) within the machine; the baseline's", show_pace(MEMORY)),
+    (f"step (of it waiting) {verdicts.place(RATE)}; the baseline's", show_pace(RATE)),
+    (f"step (of it waiting) {verdicts.place(MEMORY)}; the baseline's", show_pace(MEMORY)),
     ("validation loss, difference", show_difference("loss")),
     ("replicas apart by at most", show_distance),
     ("swing of the loss, difference", show_difference("swing")),
@@ -182,14 +183,19 @@ def foreword(settings):
              "seed and the same tokens, with a 95 % interval by Student's t. Bytes are counted by Open MPI's monitoring; "
              "waiting is the time of a step in which only messages were waited for. Verdicts are computed."]
     if settings["no_links"]:
-        lines += ["", f"No step was timed on {RATE} links: {settings['no_links']}."]
+        lines += ["", f"No step was timed {verdicts.place(RATE)}: {settings['no_links']}."]
     return lines + [""]
+
+
+def anchor(title):
+    """As GitHub makes it of a heading."""
+    return "#" + re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-")
 
 
 def markdown(tricks, rows, settings, plots=()):
     lines = foreword(settings)
-    summary = [[f"[{trick.title}](#{trick.title.lower().replace(' ', '-').replace(':', '')})", f"`{row['line']}`",
-                f"**{row['verdict']['kind']}**. {row['verdict']['sentence']}"]
+    summary = [[f"[{trick.title}]({anchor(trick.title)})", f"`{row['line']}`",
+                f"**{row['verdict']['kind']}**"]
                for trick in tricks for row in rows if row["trick"] == trick.name]
     lines += table(["trick", "as", "verdict"], summary)
     for trick in tricks:

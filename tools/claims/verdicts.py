@@ -32,6 +32,10 @@ def words(difference):
                                       " (one seed, no interval)")
 
 
+def place(link):
+    return "within the machine" if link == "memory" else f"on links of {link.replace('gbit', ' Gbit/s')}"
+
+
 def loss_kept(difference):
     """True, False, or None where the interval does not tell; and a clause that says so."""
     told = words(difference)
@@ -49,8 +53,7 @@ def quicker_steps(figures):
     clauses = []
     for link, pace in figures.get("pace", {}).items():
         change = pace["step_seconds"] / pace["baseline_step_seconds"] - 1
-        place = "within the machine" if link == "memory" else f"on links of {link}"
-        clauses.append(f"a step takes {percent(abs(change), 0)} {'less' if change < 0 else 'more'} time {place}")
+        clauses.append(f"a step takes {percent(abs(change), 0)} {'less' if change < 0 else 'more'} time {place(link)}")
     return clauses
 
 
