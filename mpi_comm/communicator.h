@@ -109,6 +109,8 @@ class Communicator {
   void set_library_chunk(std::size_t elements) { library_chunk_ = elements; }
   /// Elements in one message at most, for all ranks alike; see Executor::default_max_chunk.
   void set_max_chunk(std::size_t elements) { executor_.set_max_chunk(elements); }
+  /// Bytes of a call awaited at a time; see Executor::default_window_bytes.
+  void set_window(std::size_t bytes) { executor_.set_window(bytes); }
   /// How calls are compared among the ranks (agreement.h), for all ranks alike.
   void set_check(Check check) { executor_.set_check(check); }
   /// What this rank is about to do, for whoever asks why the others wait: `doing("optimizer")`,

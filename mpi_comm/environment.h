@@ -26,6 +26,7 @@ class Environment {
   const std::string& host() const { return host_; }
   /// The host of each rank, counted from 0 in the order of their first ranks.
   const std::vector<int>& hosts() const { return hosts_; }
+  bool several_hosts() const { return local_size_ < size_; }
   /// Processors the ranks of this host may use, all together.
   int local_processors() const { return local_processors_; }
   /// More ranks on this host than processors: loops that wait must give way.

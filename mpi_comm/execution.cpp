@@ -6,9 +6,6 @@
 namespace skep {
 namespace {
 
-// What waits to be combined fits a core's cache beside the elements it is combined into.
-constexpr std::size_t inbox_limit_bytes = std::size_t{1} << 20;
-
 // Calls visit(peer, begin, count) for the pieces of all transfers, none longer than max_chunk:
 // first pieces first, so that an element meets the contributions of all peers while it is cached.
 template <class Visit>
@@ -27,13 +24,13 @@ void for_each_piece(const std::vector<Transfer>& transfers, std::size_t max_chun
 }  // namespace
 
 void Execution::begin(Plan plan, const PlanBuffer& buffer, Combine how, int tag,
-                      std::size_t max_chunk, TrafficCounts& counts) {
+                      const Pieces& pieces, TrafficCounts& counts) {
   plan_ = std::move(plan);
   call_.reset();
   buffer_ = buffer;
   how_ = how;
   tag_ = tag;
-  max_chunk_ = max_chunk;
+  pieces_ = pieces;
   counts_ = &counts;
   round_ = 0;
   posted_ = false;
@@ -43,7 +40,7 @@ void Execution::begin(Plan plan, const PlanBuffer& buffer, Combine how, int tag,
 void Execution::begin(const LibraryCall& call, TrafficCounts& counts) {
   Plan one_round;
   one_round.rounds.resize(1);
-  begin(std::move(one_round), call.data, call.how, 0, 1, counts);
+  begin(std::move(one_round), call.data, call.how, 0, {1, 0}, counts);
   call_ = call;
 }
 
@@ -67,13 +64,13 @@ void Execution::post(Transport& transport) {
   arrivals_.clear();
   departures_.clear();
   arrived_ = awaited_ = departed_ = 0;
-  for_each_piece(round.receives, max_chunk_, [&](int peer, std::size_t begin, std::size_t count) {
+  for_each_piece(round.receives, pieces_.max_chunk, [&](int peer, std::size_t begin, std::size_t count) {
     arrivals_.push_back({peer, buffer_.write(begin, count)});
   });
   prepare_inbox(round.on_arrival);
   await(transport);
   if (call_) departures_ = transport.begin_call(*call_);
-  for_each_piece(round.sends, max_chunk_, [&](int peer, std::size_t begin, std::size_t count) {
+  for_each_piece(round.sends, pieces_.max_chunk, [&](int peer, std::size_t begin, std::size_t count) {
     const WireView piece = buffer_.read(begin, count);
     departures_.push_back(transport.send(peer, tag_, piece));
     ++counts_->messages_sent;
@@ -90,7 +87,7 @@ void Execution::prepare_inbox(OnArrival action) {
   if (action == OnArrival::copy || arrivals_.empty()) return;
   for (const Arrival& arrival : arrivals_)
     slot_bytes_ = std::max(slot_bytes_, arrival.target.size_bytes());
-  slots_ = std::min(slots_, std::max<std::size_t>(2, inbox_limit_bytes / slot_bytes_));
+  slots_ = std::min(slots_, std::max<std::size_t>(2, pieces_.window_bytes / slot_bytes_));
   if (inbox_.size() < slots_ * slot_bytes_) inbox_.resize(slots_ * slot_bytes_);
 }
 

@@ -16,10 +16,19 @@
 
 namespace skep {
 
+/// How long transfers are cut.
+struct Pieces {
+  /// Elements in one message at most; the same on all ranks.
+  std::size_t max_chunk;
+  /// Bytes awaited at a time that are to be combined on arrival. Where a message is a copy of memory
+  /// they should fit a core's cache; a network wants as much on its way as it carries between two
+  /// looks.
+  std::size_t window_bytes;
+};
+
 class Execution {
  public:
-  /// `max_chunk` elements at most in one message; the same on all ranks.
-  void begin(Plan plan, const PlanBuffer& buffer, Combine how, int tag, std::size_t max_chunk,
+  void begin(Plan plan, const PlanBuffer& buffer, Combine how, int tag, const Pieces& pieces,
              TrafficCounts& counts);
   /// A call handed to the transport as a whole, in flight like a plan.
   void begin(const LibraryCall& call, TrafficCounts& counts);
@@ -52,7 +61,7 @@ class Execution {
   Combine how_ = Combine::sum;
   int tag_ = 0;
   std::uint64_t sequence_ = 0;
-  std::size_t max_chunk_ = 0;
+  Pieces pieces_{};
   TrafficCounts* counts_ = nullptr;
 
   std::size_t round_ = 0;

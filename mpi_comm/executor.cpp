@@ -57,7 +57,7 @@ Pending Executor::start(Plan plan, const PlanBuffer& buffer, Combine how) {
   recorder_.start(call, plan.rounds.size());
   agreement_.announce(call, plan.group, counts);
   const int tag = static_cast<int>(sequence % static_cast<std::uint64_t>(transport_.tag_count()));
-  execution.begin(std::move(plan), buffer, how, tag, max_chunk_, counts);
+  execution.begin(std::move(plan), buffer, how, tag, pieces_, counts);
   if (agreement_.check() == Check::full)
     wait_until(execution, [&] { return agreement_.reached(sequence); });
   return set_off(execution);
@@ -149,7 +149,7 @@ void Executor::set_max_chunk(std::size_t elements) {
              elements, largest_chunk);
   comm_check(in_flight_.empty(), "max_chunk cannot change while {} collectives are in flight",
              in_flight_.size());
-  max_chunk_ = elements;
+  pieces_.max_chunk = elements;
 }
 
 void Executor::set_check(Check check) {

@@ -49,6 +49,8 @@ class Executor {
   static constexpr std::size_t largest_chunk = (std::size_t{1} << 31) - 64;
   /// 256 KiB of fp32: a message and what it is added to fit a core's cache together.
   static constexpr std::size_t default_max_chunk = std::size_t{1} << 16;
+  /// Four such messages, cached beside the elements they are combined into.
+  static constexpr std::size_t default_window_bytes = std::size_t{1} << 20;
 
   /// Without a channel the ranks' plans are not compared.
   Executor(Transport& transport, Traffic& traffic,
@@ -63,6 +65,8 @@ class Executor {
   bool progress();
   /// Elements in one message, at least 1; set it alike on all ranks while nothing is in flight.
   void set_max_chunk(std::size_t elements);
+  /// Bytes of a plan awaited at a time where they are combined on arrival (see Pieces).
+  void set_window(std::size_t bytes) { pieces_.window_bytes = bytes; }
   /// How the ranks' plans are compared; set it alike on all ranks while nothing is in flight.
   void set_check(Check check);
   FlightRecorder& recorder() { return recorder_; }
@@ -85,7 +89,7 @@ class Executor {
 
   Transport& transport_;
   Traffic& traffic_;
-  std::size_t max_chunk_ = default_max_chunk;
+  Pieces pieces_{default_max_chunk, default_window_bytes};
   std::uint64_t started_ = 0;
   bool gave_up_ = false;
   FlightRecorder recorder_;

@@ -58,7 +58,10 @@ Phase make_phase(const Config& config, const Communicator& comm, const std::vect
   else
     phase.sync = make_local_sgd(1);
   phase.name = fmt::format("{}, {}", phase.topology->name(), phase.sync->name());
-  const std::string note = phase.topology->note(ranks);
+  std::string note = phase.topology->note(ranks);
+  if (!everybody && config.sync.rule == "every_step")
+    note += std::string(note.empty() ? "" : "; ") +
+            "only some ranks meet at a step: they average parameters, not gradients";
   if (!note.empty()) phase.name += fmt::format(" ({})", note);
   return phase;
 }

@@ -121,6 +121,16 @@ TEST_CASE("film: colours go round the circle, whole buffers have none") {
   CHECK(color_of({0, 25}, 100) == color_of({0, 250}, 1000));
 }
 
+TEST_CASE("inspect comm: auto names what is cheapest; nothing at all is sent of no bytes") {
+  const std::string at = "inspect comm --topology auto -n 4 --gamma 0 ";
+  // Two rounds beat six when latency is all that counts.
+  CHECK_THAT(run_shell(at + "--alpha 100 --beta 0 --bytes 4096").out,
+             Catch::StartsWith("auto (full_mesh) all_reduce: 4 ranks, 4096 bytes, 2 rounds"));
+  CHECK(run_shell("inspect comm --topology ring -n 2 --bytes 0").out ==
+        "ring all_reduce: 2 ranks, 0 bytes, 2 rounds, 0 transfers, 0.0 us predicted\n"
+        "  0  copy     0.0 us\n  1  copy     0.0 us\n");
+}
+
 TEST_CASE("inspect comm: text, files, and mistakes in one line") {
   const TemporaryFolder folder;
   const std::string svg = folder / "a.svg", page = folder / "a.html";

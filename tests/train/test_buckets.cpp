@@ -43,6 +43,13 @@ TEST_CASE("buckets cover the block from its end and never cut a parameter") {
   CHECK(make_buckets(store, {16, 40})[1].parameters == std::vector<std::size_t>{2, 1});
 }
 
+TEST_CASE("a bucket is at most a twentieth of the model, but no smaller than the first") {
+  CHECK(for_overlap({10, 500}, 2000).elements == 100);
+  CHECK(for_overlap({10, 50}, 2000).elements == 50);
+  CHECK(for_overlap({10, 500}, 100).elements == 10);
+  CHECK(for_overlap({500, 500}, 100).elements == 500);
+}
+
 TEST_CASE("a bucket leaves during backward, in the fixed order, and only in the last micro-batch") {
   run_ranks(2, [](Communicator& comm) {
     Four module;

@@ -2,6 +2,7 @@
 #include "engine/core/error.h"
 #include "engine/core/files.h"
 #include "mpi_comm/comm_error.h"
+#include "mpi_comm/topologies/automatic.h"
 #include "tools/common/print.h"
 #include "tools/inspect/commands.h"
 #include "tools/inspect/film.h"
@@ -17,7 +18,8 @@ struct CommQuestion {
 };
 
 void add_flags(CLI::App& flags, CommQuestion& q) {
-  flags.add_option("--topology", q.topology, "ring, tree, full_mesh, …")->type_name("NAME");
+  flags.add_option("--topology", q.topology, "ring, tree, …; auto: the cheapest by these costs")
+      ->type_name("NAME");
   add_number(flags, "-n,--ranks", "N", q.ranks, "how many ranks");
   add_number(flags, "--step", "S", q.step, "of training, from 0: some topologies change with it");
   add_number(flags, "--seed", "S", q.seed, "of the run: likewise");
@@ -42,7 +44,7 @@ void check_question(const CommQuestion& q) {
   const bool drawn = !q.svg.empty() || !q.page.empty();
   between("--ranks", q.ranks, 1, drawn ? Film::most_drawn_ranks : 1024);
   between("--step", q.step, 0, std::int64_t{1} << 40);
-  between("--bytes", q.bytes, 4, std::int64_t{1} << 34);
+  between("--bytes", q.bytes, 0, std::int64_t{1} << 34);
   between("--cluster-size", q.cluster_size, 1, 1024);
   if (q.bytes % 4 != 0)
     fail(ErrorKind::usage, "--bytes {} is no whole number of fp32 elements: 4 bytes each", q.bytes);
@@ -54,11 +56,14 @@ Film film_of(const CommQuestion& q) {
   try {
     TopologySettings settings;
     settings.cluster_size = static_cast<int>(q.cluster_size);
+    const LinkCosts costs{q.alpha_us * 1e-6, q.beta_ns * 1e-9, q.gamma_ns * 1e-9};
+    const std::unique_ptr<Topology> topology = q.topology == "auto"
+                                                   ? std::make_unique<Automatic>(costs, settings)
+                                                   : make_topology(q.topology, settings);
     const Place at{0, static_cast<int>(q.ranks), static_cast<std::uint64_t>(q.seed),
                    static_cast<long>(q.step)};
-    return film_of(*make_topology(q.topology, settings), find_collective(q.collective), at,
-                   static_cast<std::size_t>(q.bytes / 4),
-                   {q.alpha_us * 1e-6, q.beta_ns * 1e-9, q.gamma_ns * 1e-9});
+    return film_of(*topology, find_collective(q.collective), at,
+                   static_cast<std::size_t>(q.bytes / 4), costs);
   } catch (const CommError& error) {
     fail(error.kind() == CommFailure::usage ? ErrorKind::usage : ErrorKind::bug, "{}",
          error.what());

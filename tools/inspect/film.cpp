@@ -76,6 +76,7 @@ void fill_held(Film& film, const Topology& topology, Collective collective, cons
 }
 
 std::string transfer_lines(const FilmRound& round, std::size_t limit) {
+  if (round.arrows.empty()) return "";
   std::string text;
   int from = -1;
   for (std::size_t i = 0; i < std::min(limit, round.arrows.size()); ++i) {
@@ -109,6 +110,8 @@ Film film_of(const Topology& topology, Collective collective, const Place& at, s
   const std::vector<Plan> plans = plans_of_all(topology, collective, at, count);
   Film film;
   film.topology = topology.name();
+  if (const std::string chosen{plans.front().topology}; chosen != film.topology)
+    film.topology += fmt::format(" ({})", chosen);
   film.operation = name_of(collective);
   film.ranks = at.size;
   film.step = at.step;

@@ -10,7 +10,7 @@ BucketedSum::BucketedSum(std::shared_ptr<Reduction> reduction, const BucketedSet
 void BucketedSum::prepare(ParameterStore& store) {
   if (store_ == &store) return;
   store_ = &store;
-  buckets_ = make_buckets(store, settings_.sizes);
+  buckets_ = make_buckets(store, for_overlap(settings_.sizes, store.size()));
   bucket_of_.resize(store.list().size());
   for (std::size_t b = 0; b < buckets_.size(); ++b)
     for (const std::size_t parameter : buckets_[b].parameters) bucket_of_[parameter] = b;

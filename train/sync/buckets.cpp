@@ -1,6 +1,13 @@
 #include "train/sync/buckets.h"
 
+#include <algorithm>
+
 namespace skep {
+
+BucketSizes for_overlap(BucketSizes sizes, std::int64_t all) {
+  sizes.elements = std::min(sizes.elements, std::max(sizes.first_elements, all / 20));
+  return sizes;
+}
 
 std::vector<Bucket> make_buckets(const ParameterStore& store, const BucketSizes& sizes) {
   std::vector<Bucket> buckets;
