@@ -21,11 +21,12 @@ MEASURES = ("bytes", "loss")
 
 
 class Flip(unittest.TestCase):
-    def setUp(self):
+    @classmethod
+    def setUpClass(cls):
         scratch = tempfile.TemporaryDirectory(prefix="skep-claims-")
-        self.addCleanup(scratch.cleanup)
-        self.out = pathlib.Path(scratch.name)
-        self.workshop = runs.Workshop(build, repository / "README.md", self.out, runs.QUICK)
+        cls.addClassCleanup(scratch.cleanup)
+        cls.out = pathlib.Path(scratch.name)
+        cls.workshop = runs.Workshop(build, repository / "README.md", cls.out, runs.QUICK)
 
     def verdict(self, line):
         for recipe in (line.baseline, line.recipe):
@@ -35,7 +36,7 @@ class Flip(unittest.TestCase):
         return line.judge(report.figures_of(line, self.out, settings))
 
     def impostor(self, line, flag, value):
-        recipe = dataclasses.replace(line.recipe, name="impostor", flags={**line.recipe.flags, flag: value})
+        recipe = dataclasses.replace(line.recipe, name=f"not_{line.name}", flags={**line.recipe.flags, flag: value})
         return dataclasses.replace(line, recipe=recipe)
 
     def check(self, trick, name, flag, value):
@@ -54,7 +55,7 @@ class Flip(unittest.TestCase):
 
     def test_a_run_is_made_once(self):
         run = runs.loss_runs(tricks.EVERY_STEP, runs.QUICK)[0]
-        self.assertTrue(self.workshop.make(run))
+        self.workshop.make(run)
         self.assertFalse(self.workshop.make(run))
         self.assertTrue(self.workshop.make(dataclasses.replace(run, flags={**run.flags, "optim.lr": 1e-3})))
 

@@ -170,6 +170,7 @@ class Verdicts(unittest.TestCase):
         self.assertEqual(kind(0.01, 0.005), verdicts.NOT_CONFIRMED)
         self.assertEqual(kind(0, 0), verdicts.NOT_CONFIRMED)  # the same thing twice
         self.assertEqual(kind(-0.5, None), verdicts.UNDECIDED)
+        self.assertIn("is higher", verdicts.lower_loss({"loss": known(0.01, 0.005)}).sentence)
 
     def test_quicker_saves(self):
         full = {"durable_seconds": 1.0, "stall_seconds": 0.1, "bytes": 100, "restore_seconds": 1.0}

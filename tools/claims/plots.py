@@ -3,6 +3,7 @@ import collections
 import statistics
 
 import measure
+import verdicts
 
 SMOOTHED = 25  # steps of the moving mean that curves show
 
@@ -25,7 +26,7 @@ def draw(tricks, rows, folder, settings):
             names.append(draw_bars(f"{trick.name}-bytes.png", "bytes a step, of the baseline's",
                                    {row["line"]: {"": row["bytes_share"]} for row in own}, folder))
             names.append(draw_bars(f"{trick.name}-step.png", "seconds a step, of the baseline's",
-                                   {row["line"]: {link: pace["step_seconds"] / pace["baseline_step_seconds"]
+                                   {row["line"]: {verdicts.place(link): pace["step_seconds"] / pace["baseline_step_seconds"]
                                                   for link, pace in row["pace"].items()} for row in own}, folder))
     return names
 
@@ -51,7 +52,6 @@ def draw_losses(trick, folder, settings):
         axes.plot(range(1, len(curve) + 1), curve, label=recipe, linewidth=1)
     axes.set_xlabel("step")
     axes.set_ylabel(f"training loss, mean of the last {SMOOTHED} steps")
-    axes.set_yscale("log")
     axes.legend()
     return finish(figure, folder, f"{trick.name}-loss.png")
 

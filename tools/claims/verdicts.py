@@ -61,8 +61,9 @@ def fewer_bytes(figures, claimed, allowed):
     """Of a trick that sends less; `allowed` are the bounds of what it may send, as a share of the baseline's bytes."""
     share = figures["bytes_share"]
     if not allowed[0] <= share <= allowed[1]:
+        least = f"at least {percent(allowed[0])} and " if allowed[0] > 0 else ""
         return Verdict(NOT_CONFIRMED, f"It sends {percent(share)} of the baseline's bytes; by its arithmetic it should be "
-                                      f"{percent(allowed[0])} to {percent(allowed[1])}.")
+                                      f"{least}at most {percent(allowed[1])}.")
     kept, loss = loss_kept(figures["loss"]["difference"])
     as_claimed = abs(1 - share - claimed) <= NEAR
     told = f"Bytes fall by {percent(1 - share)}" + ("" if as_claimed else f", not by {percent(claimed, 0)}")
