@@ -148,8 +148,11 @@ class Workshop:
         """Why ranks cannot be put on hosts with links of their own here; empty when they can."""
         if os.geteuid() != 0:
             return "it takes root to make network namespaces"
-        test = subprocess.run([str(HOSTS), "2", "2", "true"], env={**os.environ, "RATE": RATE}, text=True,
-                              capture_output=True, timeout=60)
+        try:
+            test = subprocess.run([str(HOSTS), "2", "2", "true"], env={**os.environ, "RATE": RATE}, text=True,
+                                  capture_output=True, timeout=60)
+        except subprocess.TimeoutExpired:
+            return "hosts.sh did not answer within a minute"
         return "" if test.returncode == 0 else f"hosts.sh: {(test.stderr or test.stdout).strip()[:200]}"
 
     def _command(self, run):
