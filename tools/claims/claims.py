@@ -15,6 +15,7 @@ import json
 import os
 import pathlib
 import platform
+import signal
 import sys
 
 import measure
@@ -88,6 +89,7 @@ def write_report(out, settings):
 
 def main():
     options = parse(sys.argv[1:])
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # the run under way is ended too
     settings_file = options.out / "settings.json"
     if not options.report_only:
         sizes = runs.QUICK if options.quick else runs.FULL
