@@ -250,6 +250,13 @@ class Plans(Folder):
     def test_shares_of_a_run(self):
         self.assertEqual([runs.Share(0.225).steps(400), runs.Share(0.25).steps(24), runs.Share(0.01).steps(8)], [90, 6, 1])
 
+    def test_the_whole_run_ends_with_a_period_and_a_cycle(self):
+        steps = runs.FULL.loss_steps
+        self.assertEqual(steps % tricks.LOCAL["sync.period"], 0)
+        for line in tricks.RESTARTS.lines:
+            cycle = line.recipe.flags["schedule.cycle"].steps(steps)
+            self.assertEqual((steps - runs.COMMON["schedule.warmup"].steps(steps)) % cycle, 0, line.name)
+
     def test_sources_are_told_apart_and_as_long(self):
         text = self.out / "text"
         text.write_text(40 * "Once upon a Time\nétait a Bee\n")

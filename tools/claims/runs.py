@@ -60,7 +60,8 @@ def model(layers, width):
     return {"model.layers": layers, "model.heads": 4, "model.width": width, "model.context": 64, "model.bias": "false"}
 
 
-FULL = Sizes(seeds=5, loss_steps=500, byte_steps=(8, 24), pace_steps=32, pace_model=model(4, 256),
+# Steps are such that all rules end a period, and all schedules a cycle, with the run.
+FULL = Sizes(seeds=5, loss_steps=480, byte_steps=(8, 24), pace_steps=32, pace_model=model(4, 256),
              save_model=model(4, 256), saves=5, restores=3)
 QUICK = Sizes(seeds=1, loss_steps=16, byte_steps=(8, 24), pace_steps=16, pace_model=model(2, 128),
               save_model=model(2, 128), saves=5, restores=1)
