@@ -178,7 +178,7 @@ class Verdicts(unittest.TestCase):
                               (1.4, verdicts.NOT_CONFIRMED)):
             verdict = verdicts.quicker_saves({"saving": {**full, "durable_seconds": seconds}, "baseline_saving": full})
             self.assertEqual(verdict.kind, kind)
-        self.assertIn("by 40 % more", verdict.sentence)
+        self.assertIn("on disk after 40 % more time", verdict.sentence)
 
     def test_wires_and_swings_and_cards(self):
         def wires(share, mean):

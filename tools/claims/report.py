@@ -96,7 +96,7 @@ def megabytes(count):
 
 
 def milliseconds(seconds):
-    return f"{1e3 * seconds:.3g} ms"
+    return f"{1e3 * seconds:.3g} ms" if seconds < 0.1 else f"{1e3 * seconds:.0f} ms"
 
 
 def show_bytes(row):

@@ -94,12 +94,11 @@ def quicker_saves(figures, claimed=0.40):
     def less(key):
         return 1 - own[key] / baseline[key]
 
-    def clause(what, key):
-        return f"{what} by {percent(abs(less(key)), 0)} {'less' if less(key) > 0 else 'more'}"
+    def change(key):
+        return f"{percent(abs(less(key)), 0)} {'less' if less(key) > 0 else 'more'}"
 
-    told = "; ".join([clause("Time until all is on disk changes", "durable_seconds"),
-                      clause("the stall", "stall_seconds"), clause("bytes", "bytes"),
-                      clause("the time to restore", "restore_seconds")]) + "."
+    told = (f"A save is on disk after {change('durable_seconds')} time; training waits {change('stall_seconds')} for it; "
+            f"it takes {change('bytes')} space; going on from the last takes {change('restore_seconds')} time.")
     quicker = less("durable_seconds")
     if quicker <= 0:
         return Verdict(NOT_CONFIRMED, told)
