@@ -94,7 +94,7 @@ std::uint64_t Executor::enter(const LibraryCall& call, TrafficCounts& counts) {
   print.sequence = started_++;
   print.count = call.data.count();
   print.rank = transport_.rank();
-  print.root = call.root;
+  if (call.what == Collective::broadcast) print.root = call.root;
   print.type = call.data.type();
   print.how = call.how;
   print.operation = name_of(call.what);

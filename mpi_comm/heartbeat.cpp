@@ -158,6 +158,10 @@ std::optional<Heartbeat> read_heartbeat(const std::string& folder, int rank) {
   }
 }
 
+std::string flight_path(const std::string& folder, int rank) {
+  return fmt::format("{}/flight.rank-{}.json", folder, rank);
+}
+
 void write_flight(const std::string& folder, const FlightRecorder& recorder, const Heartbeat& beat,
                   int ranks) {
   Json json;
@@ -170,7 +174,7 @@ void write_flight(const std::string& folder, const FlightRecorder& recorder, con
   json["collectives"] = Json::array();
   for (const CollectiveRecord& record : recorder.records())
     json["collectives"].push_back(to_json(record));
-  replace_file(fmt::format("{}/flight.rank-{}.json", folder, beat.rank), json.dump(1) + "\n");
+  replace_file(flight_path(folder, beat.rank), json.dump(1) + "\n");
 }
 
 std::string describe_stall(const std::vector<Heartbeat>& beats, int ranks, double silence_seconds) {

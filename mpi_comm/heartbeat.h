@@ -40,6 +40,7 @@ std::optional<Heartbeat> read_heartbeat(const std::string& folder, int rank);
 
 /// `flight.rank-N.json`: the recorder's collectives, oldest first, and the rank's last activity.
 /// Failures are passed over.
+std::string flight_path(const std::string& folder, int rank);
 void write_flight(const std::string& folder, const FlightRecorder& recorder, const Heartbeat& beat,
                   int ranks);
 

@@ -18,6 +18,8 @@ namespace {
 // before this one ends itself.
 constexpr double patience_seconds = 4;
 constexpr double patience_with_speaker_seconds = 3 * patience_seconds;
+// Open MPI kills one second after it told to end.
+constexpr std::chrono::duration<double> ear_period{0.2};
 
 // Signals are for the rank's own thread.
 class SignalsBlocked {
@@ -60,14 +62,16 @@ Watchdog::~Watchdog() {
   }
   stopping_.notify_one();
   thread_.join();
-  if (std::uncaught_exceptions() > 0)
+  if (std::uncaught_exceptions() > 0) {
     write_flight(settings_.folder, recorder_, beat(), settings_.ranks);
-  else
-    std::remove(heartbeat_path(settings_.folder, settings_.rank).c_str());
+    return;
+  }
+  std::remove(heartbeat_path(settings_.folder, settings_.rank).c_str());
+  if (wrote_last_words_) std::remove(flight_path(settings_.folder, settings_.rank).c_str());
 }
 
 void Watchdog::watch() {
-  while (sleep(period_) && !ended_) {
+  while (sleep_for_a_period() && !ended_) {
     const Heartbeat own = beat();
     if (own.idle_seconds < settings_.warning_seconds) {
       next_look_seconds_ = settings_.warning_seconds;
@@ -83,6 +87,24 @@ void Watchdog::watch() {
 bool Watchdog::sleep(std::chrono::duration<double> time) {
   std::unique_lock lock(mutex_);
   return !stopping_.wait_for(lock, time, [&] { return stop_; });
+}
+
+bool Watchdog::sleep_for_a_period() {
+  std::chrono::duration<double> rest = period_;
+  for (; rest > ear_period; rest -= ear_period) {
+    if (!sleep(ear_period)) return false;
+    write_last_words();
+  }
+  return sleep(rest);
+}
+
+// Last, unless the rank comes through after all: then the record is removed in the end.
+void Watchdog::write_last_words() {
+  if (wrote_last_words_ || !settings_.told_to_end()) return;
+  const Heartbeat own = beat();
+  if (!own.waits) return;
+  write_flight(settings_.folder, recorder_, own, settings_.ranks);
+  wrote_last_words_ = true;
 }
 
 Heartbeat Watchdog::beat() {

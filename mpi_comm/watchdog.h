@@ -5,6 +5,8 @@
 // (finished a round, started a collective, changed its activity) for the limit. Each rank then
 // writes flight.rank-N.json, the lowest waiting one prints who waits for whom, and all leave with
 // code 6.
+// A launcher that has lost a rank tells the others to end and kills them a second later: who waits
+// in a collective then writes its record, too.
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -22,6 +24,8 @@ struct WatchdogSettings {
   int rank = 0, ranks = 1;
   double limit_seconds = 300;
   double warning_seconds = 60;  ///< or half the limit, whichever is less
+  /// Whether somebody told this process to end; may be asked at any time, from the thread.
+  std::function<bool()> told_to_end = [] { return false; };
   /// What a warning does; by default it is printed.
   std::function<void(const std::string& line)> warn;
   /// What the end does with the line of the rank that speaks (the others have none); by default it
@@ -41,6 +45,8 @@ class Watchdog {
  private:
   using Clock = std::chrono::steady_clock;
   void watch();
+  bool sleep_for_a_period();  // likewise, with an open ear
+  void write_last_words();
   bool sleep(std::chrono::duration<double> time);  // false when it is time to stop
   Heartbeat beat();
   std::vector<Heartbeat> beats_of_all(const Heartbeat& own) const;
@@ -58,7 +64,7 @@ class Watchdog {
   std::uint64_t signs_ = 0;
   Clock::time_point last_sign_ = Clock::now();
   double next_look_seconds_ = 0;
-  bool warned_ = false, ended_ = false;
+  bool warned_ = false, ended_ = false, wrote_last_words_ = false;
 
   std::mutex mutex_;
   std::condition_variable stopping_;

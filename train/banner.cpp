@@ -59,6 +59,13 @@ std::string describe_memory(const Config& config, const Parts& parts) {
                      megabytes(activations));
 }
 
+std::string describe_batch(const Config& config, const BatchSplit& split) {
+  std::string text = split.describe();
+  if (config.comm.reduction == "exact" && config.batch.micro_batch == 0)
+    text += "\nset batch.micro_batch to get the same bytes at another number of ranks";
+  return text;
+}
+
 /// "ring, every_step", or each phase with the step it ends at.
 std::string describe_phases(const PhaseSchedule& phases, std::int64_t steps) {
   std::string text;
@@ -84,7 +91,7 @@ std::string describe_run(const Config& config, const Parts& parts,
       row("model", fmt::format("{}: {} parameters", to_string(parts.model->config()),
                                parts.parameters->parameter_count())),
       row("memory", describe_memory(config, parts)),
-      row("batch", parts.loader->split().describe()),
+      row("batch", describe_batch(config, parts.loader->split())),
       row("run", run_directory(config))};
   return fmt::format("{}", fmt::join(rows, "\n"));
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 
 #include "mpi_comm/leave.h"
 #include "train/build_sync.h"
@@ -235,6 +236,7 @@ std::unique_ptr<Watchdog> build_watchdog(const Config& config, Communicator& com
   settings.rank = comm.rank();
   settings.ranks = comm.size();
   settings.limit_seconds = config.comm.timeout;
+  settings.told_to_end = [] { return stop_signal() == SIGTERM; };
   return std::make_unique<Watchdog>(comm.recorder(), std::move(settings));
 }
 

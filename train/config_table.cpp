@@ -168,7 +168,8 @@ void add_comm(std::vector<ConfigKey>& keys) {
   comm.add(
       "reduction", &CommSection::reduction, one_of({"fast", "rank_order", "exact"}),
       "how gradients are added: fast (as the topology does it), rank_order (one order whatever "
-      "the topology), exact (the same bits for any topology and number of ranks)");
+      "the topology), exact (the same bits for any topology and, with one batch.micro_batch, any "
+      "number of ranks)");
   comm.add("exact_scale", &CommSection::exact_scale, power_of_two(),
            "for exact: gradients are rounded to multiples of one over this");
   comm.add("wire", &CommSection::wire, one_of({"fp32", "bf16"}),

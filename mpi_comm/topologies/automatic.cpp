@@ -1,5 +1,7 @@
 #include "mpi_comm/topologies/automatic.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -24,6 +26,21 @@ Place place_of(const Group& group) { return {.rank = group.position, .size = gro
 Automatic::Automatic(const LinkCosts& costs, const TopologySettings& settings) : costs_(costs) {
   for (const std::string& name : topology_names())
     candidates_.push_back(make_topology(name, settings));
+}
+
+std::string Automatic::note(int size) const {
+  if (size == 1) return {};
+  std::string text = to_string(costs_), last;
+  constexpr std::size_t largest_bytes = std::size_t{1} << 30;
+  for (std::size_t bytes = 1 << 10; bytes <= largest_bytes; bytes *= 2) {
+    const std::string_view name =
+        choose(Collective::all_reduce, size, bytes / sizeof(float)).name();
+    if (name == last) continue;
+    text += last.empty() ? fmt::format("; {}", name)
+                         : fmt::format(", from {} KiB {}", bytes >> 10, name);
+    last = name;
+  }
+  return text;
 }
 
 const Topology& Automatic::choose(Collective collective, int size, std::size_t count) const {

@@ -17,6 +17,8 @@ class Automatic : public Topology {
  public:
   explicit Automatic(const LinkCosts& costs, const TopologySettings& settings = {});
   std::string_view name() const override { return "auto"; }
+  /// The measured costs, and what they choose for an all_reduce of which size.
+  std::string note(int size) const override;
   Reach reach(int) const override { return Reach::global; }
 
   /// The cheapest for `count` elements of fp32 on `size` ranks; the first name wins ties.

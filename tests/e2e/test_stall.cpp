@@ -27,6 +27,23 @@ int pid_of_rank(const std::string& run, int rank) {
 
 }  // namespace
 
+TEST_CASE("train: ranks that wait for a killed one leave their records") {
+  const ScratchFolder scratch;
+  auto running = std::async(std::launch::async, [&] {
+    return run_ranked(3, small_run(scratch, "run", 1000000), scratch);
+  });
+  const std::string run = scratch.path + "/run";
+  const int pid = pid_of_rank(run, 1);
+  if (pid > 0) kill(pid, SIGKILL);
+  const Ending ending = running.get();
+  REQUIRE(pid > 0);
+  CHECK(ending.code == 137);
+  const Ending merged = run_program(std::string(SKEP_BINARIES) + "/inspect flight " + run, scratch);
+  INFO(merged.out);
+  CHECK(merged.code == 0);
+  CHECK_THAT(merged.out, Catch::StartsWith("no record of rank 1\n") && Catch::Contains("all_"));
+}
+
 TEST_CASE("train: comm.timeout ends a run in which a rank has stopped") {
   const ScratchFolder scratch;
   auto running = std::async(std::launch::async, [&] {

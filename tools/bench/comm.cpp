@@ -76,7 +76,13 @@ Field make_field(const CommBench& bench, const Calibration& calibration,
   for (const std::string& name : topology_names()) {
     if (bench.topology != "all" && bench.topology != name) continue;
     auto topology = make_topology(name, settings);
-    if (topology->reach(ranks) != Reach::global) continue;  // another question, another answer
+    if (topology->reach(ranks) != Reach::global) {  // another question, another answer
+      if (bench.topology == name)
+        fail(ErrorKind::usage,
+             "--topology {} brings only some of {} ranks together: no collective of all to time",
+             name, ranks);
+      continue;
+    }
     field.contenders.push_back({name, topology.get(), Carrier::plans});
     field.topologies.push_back(std::move(topology));
   }

@@ -15,7 +15,7 @@ int main(int argc, char** argv) {
   return skep::run_tool("bench", argc, argv, [&](const skep::Arguments& arguments) {
     skep::run_command(
         "bench",
-        "Measures how fast whole training steps are: medians, to be run on a quiet machine.",
+        "Measures ops, training steps and collectives: medians, to be run on a quiet machine.",
         commands, arguments);
   });
 }

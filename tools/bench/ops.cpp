@@ -94,9 +94,11 @@ std::string describe(const Work& work, double seconds, const Best& best) {
 void check_name(const std::string& wanted) {
   std::vector<std::string> names;
   for (const OpEntry* op : op_table()) names.push_back(op->name());
-  if (std::find(names.begin(), names.end(), wanted) == names.end())
-    fail(ErrorKind::usage, "op {} is not known; did you mean {}?", wanted,
-         nearest_name(wanted, names));
+  if (std::find(names.begin(), names.end(), wanted) != names.end()) return;
+  const std::string near = nearest_name(wanted, names);
+  fail(ErrorKind::usage, "op {} is not known; {}", wanted,
+       near.empty() ? "bench ops without --op lists them all"
+                    : fmt::format("did you mean {}?", near));
 }
 
 }  // namespace

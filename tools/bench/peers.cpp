@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 
 #include "engine/backends/cpu/threads.h"
@@ -19,6 +20,14 @@ constexpr const char* fair_settings =
     "env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE MALLOC_MMAP_THRESHOLD_=8589934592 "
     "MALLOC_TRIM_THRESHOLD_=17179869184 MALLOC_TOP_PAD_=268435456 OMP_NUM_THREADS=1 ";
 
+void check_peer(const std::string& python, const std::string& script) {
+  if (!std::filesystem::is_regular_file(script))
+    fail(ErrorKind::usage, "--script {} is no file", script);
+  const std::string command = fmt::format("'{}' -c 'import torch' 2>/dev/null", python);
+  if (std::system(command.c_str()) != 0)
+    fail(ErrorKind::usage, "--python {} does not start, or cannot import torch", python);
+}
+
 /// The median seconds the peer prints.
 double peer_seconds(const std::string& python, const std::string& script, const BenchPreset& p,
                     const std::string& mode, DType compute, std::int64_t runs) {
@@ -32,7 +41,7 @@ double peer_seconds(const std::string& python, const std::string& script, const 
   while (std::fgets(line.data(), line.size(), pipe.get()))
     std::sscanf(line.data(), "seconds %lf", &seconds);
   if (!(seconds > 0))
-    fail(ErrorKind::usage, "{} {} gave no time: does this Python have torch?", python, script);
+    fail(ErrorKind::usage, "{} {} gave no time: what it printed stands above", python, script);
   return seconds;
 }
 
@@ -41,7 +50,7 @@ double peer_seconds(const std::string& python, const std::string& script, const 
 void bench_peers(const Arguments& arguments) {
   const auto flags = make_flags(
       "bench peers", "Times our training step and PyTorch's in turn, fp32 and bf16, one thread.");
-  std::string python, script = "tools/bench/pytorch_step.py", wanted;
+  std::string python, script = SKEP_PEER_SCRIPT, wanted;
   std::int64_t runs = 5, rounds = 3;
   flags->add_option("--python", python, "a Python that has torch")->type_name("PATH")->required();
   flags->add_option("--script", script, "the peer's step")->type_name("PATH");
@@ -51,6 +60,7 @@ void bench_peers(const Arguments& arguments) {
   add_number(*flags, "--rounds", "N", rounds, "times each takes its turn");
   if (const std::string help = parse(*flags, arguments); !help.empty()) return print(help);
   if (!wanted.empty()) find_preset(wanted);
+  check_peer(python, script);
 
   cpu::set_threads(1);
   print(fmt::format("{:<8} {:>5} {:>10} {:>12} {:>14} {:>14}\n", "preset", "type", "ours ms",

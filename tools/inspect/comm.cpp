@@ -12,7 +12,7 @@ namespace {
 
 struct CommQuestion {
   std::string topology = "ring", collective = "all_reduce", svg, page;
-  std::int64_t ranks = 8, step = 0, seed = 1337, bytes = 1 << 20, cluster_size = 4;
+  std::int64_t ranks = 8, step = 0, seed = 1337, bytes = 1 << 20, cluster_size = 4, hosts = 1;
   // 10 Gbit/s Ethernet, and memory of 30 GB/s for adding.
   double alpha_us = 20, beta_ns = 0.8, gamma_ns = 0.1;
 };
@@ -23,11 +23,13 @@ void add_flags(CLI::App& flags, CommQuestion& q) {
   add_number(flags, "-n,--ranks", "N", q.ranks, "how many ranks");
   add_number(flags, "--step", "S", q.step, "of training, from 0: some topologies change with it");
   add_number(flags, "--seed", "S", q.seed, "of the run: likewise");
-  add_number(flags, "--bytes", "M", q.bytes, "size of the buffer, fp32");
+  add_number(flags, "--bytes", "M", q.bytes,
+             "size of the buffer; ranges are printed in fp32 elements");
   flags
       .add_option("--collective", q.collective, "all_reduce, reduce_scatter, all_gather, broadcast")
       ->type_name("NAME");
   add_number(flags, "--cluster-size", "C", q.cluster_size, "ranks in a cluster at most");
+  add_number(flags, "--hosts", "H", q.hosts, "ranks are spread over so many hosts, in order");
   add_number(flags, "--alpha", "US", q.alpha_us, "microseconds a round");
   add_number(flags, "--beta", "NS", q.beta_ns, "nanoseconds a byte moved; bench comm --fit tells");
   add_number(flags, "--gamma", "NS", q.gamma_ns, "nanoseconds a byte added");
@@ -46,6 +48,7 @@ void check_question(const CommQuestion& q) {
   between("--step", q.step, 0, std::int64_t{1} << 40);
   between("--bytes", q.bytes, 0, std::int64_t{1} << 34);
   between("--cluster-size", q.cluster_size, 1, 1024);
+  between("--hosts", q.hosts, 1, q.ranks);
   if (q.bytes % 4 != 0)
     fail(ErrorKind::usage, "--bytes {} is no whole number of fp32 elements: 4 bytes each", q.bytes);
   for (const double cost : {q.alpha_us, q.beta_ns, q.gamma_ns})
@@ -56,6 +59,8 @@ Film film_of(const CommQuestion& q) {
   try {
     TopologySettings settings;
     settings.cluster_size = static_cast<int>(q.cluster_size);
+    for (std::int64_t rank = 0; rank < q.ranks; ++rank)
+      settings.hosts.push_back(static_cast<int>(rank * q.hosts / q.ranks));
     const LinkCosts costs{q.alpha_us * 1e-6, q.beta_ns * 1e-9, q.gamma_ns * 1e-9};
     const std::unique_ptr<Topology> topology = q.topology == "auto"
                                                    ? std::make_unique<Automatic>(costs, settings)
