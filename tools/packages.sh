@@ -8,8 +8,8 @@
 build_packages=(g++ cmake ninja-build pkg-config openmpi-bin openssh-client libopenmpi-dev
                 libeigen3-dev libdnnl-dev catch2 libtomlplusplus-dev libcli11-dev nlohmann-json3-dev
                 libfmt-dev libxxhash-dev libzstd-dev librapidcheck-dev)
-# What the tests run besides, and what makes the manual pages they look at.
-check_packages=(python3 help2man)
+# What the tests run besides, what makes the manual pages they look at, and what draws tools/claims' plots.
+check_packages=(python3 help2man python3-matplotlib)
 # A text to train on: the King James Bible, in the public domain.
 text_packages=(bible-kjv bible-kjv-text)
 

@@ -2,6 +2,8 @@
 // the work they are charged with, and the program reports it.
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
 
 #include "engine/autograd/tape.h"
 #include "engine/backends/backend.h"
@@ -148,4 +150,28 @@ TEST_CASE("bench ops: the program prints two lines an op") {
   CHECK(wrong.exit_code == 2);
   CHECK_THAT(wrong.err, Catch::Contains("did you mean gelu?"));
   CHECK(run_shell("bench ops --runs 0").exit_code == 2);
+}
+
+TEST_CASE("bench codecs: bytes are the arithmetic of each codec, times are positive") {
+  const Finished finished =
+      run_shell("bench codecs --elements 4096 --density 0.125 --runs 1 --json");
+  CHECK(finished.err == "");
+  REQUIRE(finished.exit_code == 0);
+  const auto json = nlohmann::json::parse(finished.out);
+  const double int8 = 1 + 4 / 256.0, int4 = 0.5 + 4 / 256.0, topk = 8 * 0.125;
+  const std::map<std::string, double> expected{{"bf16", 2},
+                                               {"int8", int8},
+                                               {"int4", int4},
+                                               {"topk", topk},
+                                               {"topk_int8", topk + int8},
+                                               {"topk_int4", topk + int4}};
+  CHECK(json.size() == expected.size());
+  for (const auto& [name, bytes] : expected) {
+    INFO(name);
+    CHECK(json.at(name).at("bytes_per_element") == bytes);
+    CHECK(json.at(name).at("encode_s_per_element") > 0);
+    CHECK(json.at(name).at("decode_s_per_element") > 0);
+  }
+  CHECK_THAT(run_shell("bench codecs --elements 100 --runs 1").out, Catch::Contains("topk_int4"));
+  CHECK(run_shell("bench codecs --density 0").exit_code == 2);
 }

@@ -9,6 +9,7 @@ int main(int argc, char** argv) {
       {"comm", "collectives under mpirun, beside MPI's own", {}},  // above
       {"step", "whole training steps of preset sizes on one core", skep::bench_step},
       {"ops", "every op, forward and backward, beside what it is bound by", skep::bench_ops},
+      {"codecs", "encoding and decoding gradients, and the bytes left", skep::bench_codecs},
       {"peers", "the same steps beside PyTorch, in turn", skep::bench_peers},
   };
   return skep::run_tool("bench", argc, argv, [&](const skep::Arguments& arguments) {
