@@ -2,11 +2,13 @@
 
 #include <chrono>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <vector>
 
+#include "engine/core/error.h"
+#include "engine/core/files.h"
 #include "engine/core/random.h"
 #include "train/checkpoint/content.h"
-#include "train/checkpoint/state_archive.h"
 
 namespace skep {
 
@@ -26,10 +28,13 @@ std::int64_t saved_chaos_seed(const std::string& checkpoint) {
   if (checkpoint.empty()) return 0;
   // In a folder of each rank where ranks have state of their own.
   for (const std::string& folder : {checkpoint, checkpoint + "/" + rank_folder(0)}) {
-    if (!std::filesystem::exists(folder + "/state.json")) continue;
-    std::int64_t seed = 0;
-    make_loading_archive(folder)->field("chaos_seed", seed);
-    return seed;
+    const std::string path = folder + "/" + state_numbers;
+    if (!std::filesystem::exists(path)) continue;
+    const auto numbers = nlohmann::json::parse(read_file(path), nullptr, false);
+    const auto seed = numbers.is_object() ? numbers.find("chaos_seed") : numbers.end();
+    if (seed == numbers.end() || !seed->is_number_integer())
+      fail(ErrorKind::data, "{}: chaos_seed is missing", path);
+    return seed->get<std::int64_t>();
   }
   return 0;
 }
