@@ -78,7 +78,7 @@ TEST_CASE("observe: how each cycle ended, and the losses that are minimised toge
   // A run that begins anew moves the history of the one before.
   REQUIRE(run_ranked(1, small_run(scratch, "run", 1), scratch).code == 0);
   CHECK_FALSE(std::filesystem::exists(run + "/lr_history.csv"));
-  CHECK(std::filesystem::exists(run + "/previous-2/lr_history.csv"));
+  CHECK(std::filesystem::exists(run + "/previous-1/lr_history.csv"));
 }
 
 TEST_CASE("observe: without a word nothing more is written; a pipe that dies ends no run") {
