@@ -65,7 +65,5 @@ TEST_CASE("train: comm.timeout ends a run in which a rank has stopped") {
   CHECK(std::filesystem::exists(run + "/flight.rank-2.json"));
   const Ending merged = run_program(std::string(SKEP_BINARIES) + "/inspect flight " + run, scratch);
   CHECK(merged.code == 0);
-  // The launcher wakes a stopped rank to end it; its own record may come in time.
-  CHECK_THAT(merged.out, Catch::StartsWith("no record of rank 1\n") ||
-                             Catch::Contains("the first that differs\n  ranks 0,2 "));
+  CHECK_THAT(merged.out, Catch::StartsWith("no record of rank 1\n"));
 }
