@@ -40,9 +40,9 @@ inline std::set<int> steps_in(const std::string& folder) {
 
 /// Bytes of a checkpoint's differences that restore `file`.
 inline std::uint64_t packed_bytes(const std::string& checkpoint, const std::string& file) {
+  const RestorePlan plan = read_restore_plan(checkpoint);
   std::uint64_t bytes = 0;
-  for (const PackedPart& part : read_restore_plan(checkpoint).packed.at(file))
-    bytes += part.packed_bytes;
+  for (const PackedPart& part : plan.packed.at(file)) bytes += part.packed_bytes;
   return bytes;
 }
 
