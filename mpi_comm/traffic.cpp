@@ -49,8 +49,9 @@ std::string to_string(const Traffic& traffic) {
   for (const auto& [key, counts] : traffic.counts_) {
     const bool handed_over = key.first == library_name;
     text += fmt::format(
-        "{:<18} {:<12} {} collectives, {} and {} bytes sent, {:.3f} s waited\n", key.first,
-        key.second, counts.collectives,
+        "{}{:<18} {:<12} {} collectives, {} and {} bytes sent, {:.3f} s waited",
+        text.empty() ? "" : "\n", key.first, key.second.empty() ? "start" : key.second,
+        counts.collectives,
         handed_over ? "unknown messages" : fmt::format("{} messages", counts.messages_sent),
         counts.bytes_sent, counts.wait_seconds);
   }

@@ -103,6 +103,10 @@ void Watchdog::write_last_words() {
   if (wrote_last_words_ || !settings_.told_to_end()) return;
   const Heartbeat own = beat();
   if (!own.waits) return;
+  // Where the others have ended a stall, this rank slept through it: where it comes to, woken for
+  // its end, tells nothing.
+  for (const Heartbeat& other : beats_of_all(own))
+    if (other.leaves) return;
   write_flight(settings_.folder, recorder_, own, settings_.ranks);
   wrote_last_words_ = true;
 }

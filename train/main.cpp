@@ -76,9 +76,13 @@ RunEnd run_and_tell_speed(Trainer& trainer, Parts& parts, DType compute) {
   const RunEnd end = trainer.run();
   const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   const std::string speed = describe_speed(backend({}).product_flops() - flops, seconds, compute);
-  for (auto& observer : parts.observers)
+  const std::string traffic =
+      "sent by this rank, over which wires and for what:\n" + to_string(parts.comm.traffic());
+  for (auto& observer : parts.observers) {
+    if (parts.comm.size() > 1) observer->on_message(traffic);
     observer->on_message(
         fmt::format("{} for this run, each rank {}", format_duration(seconds), speed));
+  }
   return end;
 }
 

@@ -49,6 +49,8 @@ TEST_CASE("observe: how each cycle ended, and the losses that are minimised toge
   const Ending first = run_ranked(2, small_run(scratch, "run", 10) + flags, scratch);
   INFO(first.out << first.err);
   REQUIRE(first.code == 0);
+  CHECK_THAT(first.out, Catch::Contains("\nring               step "));
+  CHECK_THAT(first.out, Catch::Contains("\nfull_mesh          validation "));
   const Ending second = run_ranked(
       3, small_run(scratch, "run", 16) + flags + " --run.resume " + run + "/ckpt/step-5", scratch);
   INFO(second.out << second.err);
@@ -78,7 +80,7 @@ TEST_CASE("observe: how each cycle ended, and the losses that are minimised toge
   // A run that begins anew moves the history of the one before.
   REQUIRE(run_ranked(1, small_run(scratch, "run", 1), scratch).code == 0);
   CHECK_FALSE(std::filesystem::exists(run + "/lr_history.csv"));
-  CHECK(std::filesystem::exists(run + "/previous-2/lr_history.csv"));
+  CHECK(std::filesystem::exists(run + "/previous-1/lr_history.csv"));
 }
 
 TEST_CASE("observe: without a word nothing more is written; a pipe that dies ends no run") {

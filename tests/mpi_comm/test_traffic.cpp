@@ -48,5 +48,8 @@ TEST_CASE("traffic: one line a topology and phase; messages of the library are u
       "mpi                gradients    3 collectives, unknown messages and 40 bytes sent, 0.250 s "
       "waited\n"
       "ring               gradients    1 collectives, 2 messages and 40 bytes sent, 0.500 s "
-      "waited\n");
+      "waited");
+  traffic.set_phase("");
+  traffic.of("tree") = {1, 2, 3, 40, 50, 0.5};
+  CHECK_THAT(to_string(traffic), Catch::Contains("\ntree               start        1 "));
 }
