@@ -63,8 +63,8 @@ def model(layers, width):
 # Steps are such that all rules end a period, and all schedules a cycle, with the run.
 FULL = Sizes(seeds=5, loss_steps=480, byte_steps=(8, 24), pace_steps=32, pace_model=model(4, 256),
              save_model=model(4, 256), saves=5, restores=3)
-QUICK = Sizes(seeds=1, loss_steps=16, byte_steps=(8, 24), pace_steps=16, pace_model=model(2, 128),
-              save_model=model(2, 128), saves=5, restores=1)
+QUICK = Sizes(seeds=1, loss_steps=16, byte_steps=(8, 24), pace_steps=12, pace_model=model(2, 64),
+              save_model=model(2, 64), saves=5, restores=1)
 
 GLOBAL_BATCH = 16
 COMMON = {"batch.global_batch": GLOBAL_BATCH, "data.tokenizer": "byte", "data.val_fraction": 0.03, "optim.lr": 2e-3,
