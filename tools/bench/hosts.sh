@@ -37,9 +37,17 @@ make_host() {  # its number, from 1
   echo "10.99.0.$1 $name" >>"$scratch/hosts"
 }
 
-# What Open MPI uses in the place of ssh: `remote HOST COMMAND...`.
+# What Open MPI uses in the place of ssh: `remote HOST COMMAND...`. A host has a folder for temporary
+# files of its own: daemons that make the same one at once end, and mpirun would wait for them for ever.
 make_remote_shell() {
-  printf '#!/usr/bin/env bash\nname=$1; shift\nexec ip netns exec "$name" bash -c "$*"\n' >"$scratch/remote"
+  cat >"$scratch/remote" <<'END'
+#!/usr/bin/env bash
+name=$1
+shift
+export TMPDIR=$(dirname "$0")/$name
+mkdir -p "$TMPDIR"
+exec ip netns exec "$name" bash -c "$*"
+END
   chmod +x "$scratch/remote"
 }
 
