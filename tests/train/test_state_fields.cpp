@@ -6,19 +6,15 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
 
-#include "model/hf/safetensors.h"
-#include "train/checkpoint/manifest.h"
-#include "train/hash.h"
+#include "engine/ops/ops.h"
+#include "spoilt_checkpoint.h"
 #include "trainer_fixture.h"
 
 using namespace skep;
 using namespace skep::test;
-namespace fs = std::filesystem;
-using Json = nlohmann::ordered_json;
 
 namespace {
 
@@ -34,11 +30,40 @@ Config base(const std::string& folder) {
   return config;
 }
 
+// Makes validation losses grow with the steps, whatever the model has learned.
+struct EverWorse final : Objective {
+  EverWorse(std::unique_ptr<Objective> o, std::int64_t n) : inner(std::move(o)), batch_size(n) {}
+  Tensor loss(LanguageModel& model, const Batch& batch, const Pass& pass) override {
+    const Tensor sum = inner->loss(model, batch, pass);
+    if (pass.mode == Pass::Mode::train) {
+      step = 1 + batch.samples.front() / batch_size;
+      return sum;
+    }
+    if (batch.B == 1) return sum;  // a checkpoint's witness
+    return scale(sum, static_cast<double>(step));
+  }
+  std::unique_ptr<Objective> inner;
+  std::int64_t batch_size, step = 0;
+};
+
+void make_ever_worse(Parts& parts) {
+  parts.objective =
+      std::make_unique<EverWorse>(std::move(parts.objective), parts.loader->split().global_batch());
+}
+
 struct Scenario {
   std::string name;
   int step;  // of the checkpoint
   std::function<void(Config&)> change;
+  std::function<void(Parts&)> prepare = {};
 };
+
+std::function<void(Config&)> every_fourth(const std::string& rule) {
+  return [rule](Config& c) {
+    c.sync.rule = rule;
+    c.sync.period = 4;
+  };
+}
 
 const std::vector<Scenario> scenarios = {
     {"adamw in the second epoch", 16, [](Config&) {}},
@@ -50,25 +75,12 @@ const std::vector<Scenario> scenarios = {
      }},
     {"int8 residuals", 16, [](Config& c) { c.compress.codec = "int8"; }},
     {"topk residuals", 16, [](Config& c) { c.compress.codec = "topk"; }},
-    {"replicas apart", 17,
-     [](Config& c) {
-       c.sync.rule = "local_sgd";
-       c.sync.period = 4;
-     }},
-    {"diloco in mid-period", 14,
-     [](Config& c) {
-       c.sync.rule = "diloco";
-       c.sync.period = 4;
-     }},
-    {"accumulate in mid-period", 18,
-     [](Config& c) {
-       c.sync.rule = "accumulate";
-       c.sync.period = 4;
-     }},
+    {"replicas apart", 17, every_fourth("local_sgd")},
+    {"diloco in mid-period", 14, every_fourth("diloco")},
+    {"accumulate in mid-period", 18, every_fourth("accumulate")},
     {"exact sums in mid-period", 18,
      [](Config& c) {
-       c.sync.rule = "accumulate";
-       c.sync.period = 4;
+       every_fourth("accumulate")(c);
        c.comm.reduction = "exact";
      }},
     {"views with a memory", 16,
@@ -86,93 +98,9 @@ const std::vector<Scenario> scenarios = {
        c.schedule.kind = "warm_restarts";
        c.schedule.cycle = 6;
        c.schedule.restart_from = "best";
-       c.optim.lr = 0.3;
-     }},
+     },
+     make_ever_worse},
 };
-
-std::vector<std::string> state_folders(const std::string& checkpoint) {
-  if (fs::exists(checkpoint + "/state.json")) return {checkpoint};
-  std::vector<std::string> folders;
-  for (int rank = 0; rank < ranks; ++rank)
-    folders.push_back(checkpoint + "/rank-" + std::to_string(rank));
-  return folders;
-}
-
-Json numbers_of(const std::string& folder) {
-  return Json::parse(read_file(folder + "/state.json"));
-}
-
-void sign_again(const std::string& checkpoint, int step) {
-  fs::remove(checkpoint + "/manifest.json");
-  WrittenFiles files;
-  for (const auto& entry : fs::recursive_directory_iterator(checkpoint)) {
-    if (!entry.is_regular_file()) continue;
-    const MappedFile file(entry.path().string());
-    files.parts.push_back({fs::relative(entry.path(), checkpoint).string(), 0, file.bytes().size(),
-                           hash_bytes(file.bytes())});
-  }
-  write_manifest(checkpoint, step, files);
-}
-
-struct Field {
-  std::string name;
-  enum class Kind { number, tensor } kind;
-};
-
-std::vector<Field> fields_of(const std::string& checkpoint) {
-  const std::string folder = state_folders(checkpoint).front();
-  std::vector<Field> fields;
-  const Json numbers = numbers_of(folder);
-  for (const auto& [name, value] : numbers.items()) fields.push_back({name, Field::Kind::number});
-  const auto file = SafetensorsFile::open(folder + "/state.safetensors");
-  for (const StoredTensor& t : file.tensors()) fields.push_back({t.name, Field::Kind::tensor});
-  return fields;
-}
-
-// Other elements for one tensor of a state folder, made from those it has.
-void change_tensor(const std::string& folder, const std::string& name,
-                   const std::function<std::vector<std::byte>(std::vector<std::byte>)>& change) {
-  const std::string path = folder + "/state.safetensors";
-  const auto file = SafetensorsFile::open(path);
-  std::vector<StoredTensor> tensors = file.tensors();
-  std::vector<std::byte> changed;
-  for (StoredTensor& t : tensors) {
-    if (t.name != name) continue;
-    changed = change({t.data.begin(), t.data.end()});
-    t.data = changed;
-  }
-  write_safetensors(path, tensors);
-}
-
-// Gives the field of every rank its value in `donor`, or 0 where the donor has no such field.
-void transplant(const Field& field, const std::string& donor, const std::string& checkpoint) {
-  const auto from = state_folders(donor), into = state_folders(checkpoint);
-  for (std::size_t i = 0; i < into.size(); ++i) {
-    const std::string& source = from[std::min(i, from.size() - 1)];
-    if (field.kind == Field::Kind::number) {
-      Json numbers = numbers_of(into[i]);
-      const Json first = numbers_of(source);
-      numbers.at(field.name) = first.value(field.name, Json(0));
-      write_file(into[i] + "/state.json", numbers.dump());
-    } else {
-      const auto file = SafetensorsFile::open(source + "/state.safetensors");
-      const StoredTensor* first = file.find(field.name);
-      change_tensor(into[i], field.name, [&](std::vector<std::byte> own) {
-        return first ? std::vector<std::byte>(first->data.begin(), first->data.end())
-                     : std::vector<std::byte>(own.size());
-      });
-    }
-  }
-}
-
-void change_number(const std::string& checkpoint, const std::string& name,
-                   const std::function<Json(const Json&)>& change) {
-  for (const std::string& folder : state_folders(checkpoint)) {
-    Json numbers = numbers_of(folder);
-    numbers.at(name) = change(numbers.at(name));
-    write_file(folder + "/state.json", numbers.dump());
-  }
-}
 
 bool same_number(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
@@ -198,11 +126,11 @@ struct Interrupted {
     Config none = config;
     none.run.steps = 0;
     none.checkpoint.dir = folder + "/fresh";
-    train(none, ranks);
+    train(none, ranks, "", s.prepare);
     fresh = none.checkpoint.dir + "/step-0";
     config.checkpoint.every = scenario.step;
     config.checkpoint.dir = folder + "/ckpt";
-    whole = train(config, ranks);
+    whole = train(config, ranks, "", s.prepare);
     saved = config.checkpoint.dir + "/step-" + std::to_string(scenario.step);
     config.checkpoint.dir = folder + "/again";
     config.checkpoint.every = 0;
@@ -216,7 +144,8 @@ struct Interrupted {
   End go_on() const {
     sign_again(copy, scenario.step);
     try {
-      return same_end(train(config, ranks, copy), whole) ? End::same : End::elsewhere;
+      return same_end(train(config, ranks, copy, scenario.prepare), whole) ? End::same
+                                                                           : End::elsewhere;
     } catch (const Error&) {
       return End::refused;
     }
@@ -343,10 +272,8 @@ TEST_CASE("no field of a checkpoint can be left out") {
     }
   }
   std::set<std::string> idle;
-  // Whether the cycle after the stop ends worse than the best one before hangs on rounding;
-  // test_restarts, with losses that are given, holds what is kept of the best.
   for (const auto& [name, counted] : counts)
-    if (!counted && !name.starts_with("best_")) idle.insert(name);
+    if (!counted) idle.insert(name);
   // The one only saves a second validation where a run is resumed at the end of a cycle, the other
   // says how exact, see below.
   CHECK(idle == std::set<std::string>{"cycle_end", "witness_machine"});
