@@ -215,6 +215,8 @@ BatchSplit split_batch(const BatchSection& batch, std::int64_t ranks);
 /// Folders and numbers whose default depends on other keys.
 std::string run_directory(const Config& config);
 std::string checkpoint_directory(const Config& config);
+/// How many checkpoints stay at most: with base_diff the oldest of those kept may continue others.
+std::int64_t most_checkpoints(const CheckpointSection& checkpoint);
 std::int64_t decay_steps(const Config& config);
 
 /// Whether the learning rate goes through cycles that end.

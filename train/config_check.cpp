@@ -2,6 +2,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <limits>
+
 #include "engine/core/error.h"
 #include "mpi_comm/topology.h"
 #include "train/config.h"
@@ -201,6 +204,12 @@ std::string run_directory(const Config& config) {
 
 std::string checkpoint_directory(const Config& config) {
   return config.checkpoint.dir.empty() ? run_directory(config) + "/ckpt" : config.checkpoint.dir;
+}
+
+std::int64_t most_checkpoints(const CheckpointSection& checkpoint) {
+  const std::int64_t continued = checkpoint.kind == "base_diff" ? checkpoint.max_diffs : 0;
+  const std::int64_t most = std::numeric_limits<std::int64_t>::max();
+  return checkpoint.keep + std::min(continued, most - checkpoint.keep);
 }
 
 bool has_cycles(const ScheduleSection& schedule) {

@@ -64,6 +64,13 @@ TEST_CASE("room: while one checkpoint is written, those that are kept still exis
   CHECK(added_checkpoints(saving(0, 10, 3), 0, 0) == 1);  // step-0
   const auto most = std::numeric_limits<std::int64_t>::max();
   CHECK(added_checkpoints(saving(most, 1, most), 0, 0) == most);
+  // The oldest kept may be the last of a chain.
+  Config chains = saving(100, 10, 1);
+  chains.checkpoint.kind = "base_diff";
+  chains.checkpoint.max_diffs = 3;
+  CHECK(added_checkpoints(chains, 0, 0) == 5);
+  chains.checkpoint.keep = most;
+  CHECK(added_checkpoints(chains, 0, 0) == 10);
 }
 
 TEST_CASE("room: nothing is said where there is enough, a warning where one fits, else an error") {

@@ -34,7 +34,8 @@ std::int64_t added_checkpoints(const Config& config, std::int64_t first_step,
   // Besides the one at the end.
   const std::int64_t between =
       every > 0 && steps > 0 ? (steps - 1) / every - first_step / every : 0;
-  return 1 + std::max<std::int64_t>(0, std::min(between, config.checkpoint.keep - present));
+  return 1 + std::max<std::int64_t>(
+                 0, std::min(between, most_checkpoints(config.checkpoint) - present));
 }
 
 std::string find_lack_of_room(const std::string& folder, std::optional<double> free, double bytes,

@@ -87,11 +87,9 @@ void find_needs(Facts& f, const Config& config) {
   const std::int64_t rows = config.model.vocab > 0 ? config.model.vocab : 256;
   f.needed_bytes = least_training_bytes(model_config(config.model, rows, rows));
   // Weights and two moments are three of the four numbers a parameter; one more checkpoint than are
-  // kept exists while it is written. The oldest kept may continue others, none larger than a whole.
-  const std::int64_t continued =
-      config.checkpoint.kind == "base_diff" ? config.checkpoint.max_diffs : 0;
+  // kept exists while it is written. A difference is no larger than a whole one.
   f.checkpoints_bytes =
-      0.75 * f.needed_bytes * static_cast<double>(config.checkpoint.keep + continued + 1);
+      0.75 * f.needed_bytes * (static_cast<double>(most_checkpoints(config.checkpoint)) + 1);
   f.run_folder = run_directory(config);
   f.checkpoint_folder = checkpoint_directory(config);
 }
