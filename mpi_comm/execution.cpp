@@ -64,18 +64,20 @@ void Execution::post(Transport& transport) {
   arrivals_.clear();
   departures_.clear();
   arrived_ = awaited_ = departed_ = 0;
-  for_each_piece(round.receives, pieces_.max_chunk, [&](int peer, std::size_t begin, std::size_t count) {
-    arrivals_.push_back({peer, buffer_.write(begin, count)});
-  });
+  for_each_piece(round.receives, pieces_.max_chunk,
+                 [&](int peer, std::size_t begin, std::size_t count) {
+                   arrivals_.push_back({peer, buffer_.write(begin, count)});
+                 });
   prepare_inbox(round.on_arrival);
   await(transport);
   if (call_) departures_ = transport.begin_call(*call_);
-  for_each_piece(round.sends, pieces_.max_chunk, [&](int peer, std::size_t begin, std::size_t count) {
-    const WireView piece = buffer_.read(begin, count);
-    departures_.push_back(transport.send(peer, tag_, piece));
-    ++counts_->messages_sent;
-    counts_->bytes_sent += piece.size_bytes();
-  });
+  for_each_piece(round.sends, pieces_.max_chunk,
+                 [&](int peer, std::size_t begin, std::size_t count) {
+                   const WireView piece = buffer_.read(begin, count);
+                   departures_.push_back(transport.send(peer, tag_, piece));
+                   ++counts_->messages_sent;
+                   counts_->bytes_sent += piece.size_bytes();
+                 });
   posted_ = true;
 }
 

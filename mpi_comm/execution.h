@@ -20,9 +20,9 @@ namespace skep {
 struct Pieces {
   /// Elements in one message at most; the same on all ranks.
   std::size_t max_chunk;
-  /// Bytes awaited at a time that are to be combined on arrival. Where a message is a copy of memory
-  /// they should fit a core's cache; a network wants as much on its way as it carries between two
-  /// looks.
+  /// Bytes awaited at a time that are to be combined on arrival. Where a message is a copy of
+  /// memory they should fit a core's cache; a network wants as much on its way as it carries
+  /// between two looks.
   std::size_t window_bytes;
 };
 

@@ -6,8 +6,8 @@
 namespace skep {
 namespace {
 
-// What a network of 1 GB/s carries in 16 ms, about the longest that a training step computes without
-// looking after its messages.
+// What a network of 1 GB/s carries in 16 ms, about the longest that a training step computes
+// without looking after its messages.
 constexpr std::size_t network_window_bytes = std::size_t{16} << 20;
 
 }  // namespace

@@ -7,6 +7,22 @@
 #include "train/trainer.h"
 
 namespace skep {
+namespace {
+
+// Who meets which sample depends on the number of ranks.
+void require_same_deal(const std::string& checkpoint, const Progress& saved, const Progress& now) {
+  const auto sharding = [](const Progress& p) { return p.chaos_ranks > 0 ? "chaos" : "even"; };
+  if ((saved.chaos_ranks > 0) != (now.chaos_ranks > 0))
+    fail(ErrorKind::data, "{}: cannot continue this run: its data.sharding was {}, now it is {}",
+         checkpoint, sharding(saved), sharding(now));
+  if (saved.chaos_ranks != now.chaos_ranks)
+    fail(ErrorKind::data,
+         "{}: data.sharding chaos has dealt the data of this run to {} ranks, not to {}: resume "
+         "with {} ranks",
+         checkpoint, saved.chaos_ranks, now.chaos_ranks, saved.chaos_ranks);
+}
+
+}  // namespace
 
 std::string Trainer::advice() const {
   if (saved_step_ < 0) return "there is no checkpoint yet; start again with a lower optim.lr";
@@ -62,19 +78,6 @@ CheckpointContent Trainer::content() {
 }
 
 double Trainer::checkpoint_bytes() { return skep::checkpoint_bytes(content()); }
-
-// Who meets which sample depends on the number of ranks.
-void require_same_deal(const std::string& checkpoint, const Progress& saved, const Progress& now) {
-  const auto sharding = [](const Progress& p) { return p.chaos_ranks > 0 ? "chaos" : "even"; };
-  if ((saved.chaos_ranks > 0) != (now.chaos_ranks > 0))
-    fail(ErrorKind::data, "{}: cannot continue this run: its data.sharding was {}, now it is {}",
-         checkpoint, sharding(saved), sharding(now));
-  if (saved.chaos_ranks != now.chaos_ranks)
-    fail(ErrorKind::data,
-         "{}: data.sharding chaos has dealt the data of this run to {} ranks, not to {}: resume "
-         "with {} ranks",
-         checkpoint, saved.chaos_ranks, now.chaos_ranks, saved.chaos_ranks);
-}
 
 void Trainer::resume(const std::string& checkpoint) {
   const Progress configured = progress_;

@@ -92,8 +92,8 @@ int run(int argc, char** argv) {
     wrong.push_back("one host, but not all ranks are on host 0");
   agree(wrong.empty() ? 0 : 1, fmt::format("{}", fmt::join(wrong, "; ")));
   if (comm.rank() == 0)
-    fmt::print("{} ranks, {} processors: all well\n{}\n", comm.size(), environment.local_processors(),
-               to_string(comm.traffic()));
+    fmt::print("{} ranks, {} processors: all well\n{}\n", comm.size(),
+               environment.local_processors(), to_string(comm.traffic()));
   return 0;
 }
 

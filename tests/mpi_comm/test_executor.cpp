@@ -95,7 +95,7 @@ TEST_CASE("executor: what is combined lands in a few slots in turn, piece by pie
   std::vector<float> data(count);
   Plan plan;
   plan.rounds.resize(1);
-  plan.rounds[0] = {OnArrival::combine, {}, {{1, {0, count}}, {2, {0, count}}}};
+  plan.rounds[0] = {OnArrival::combine, {}, {{1, {0, count}}, {2, {0, count}}}, {}};
   executor.start(plan, data, Combine::sum).wait();
   REQUIRE(wire.received.size() == 10);
   for (std::size_t i = 0; i < 10; ++i) {

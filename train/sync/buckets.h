@@ -18,8 +18,8 @@ struct BucketSizes {
   std::int64_t elements = 25 << 18;
 };
 
-/// The same, but no bucket longer than a twentieth of `all` elements unless the first one is: the last
-/// bucket leaves when backward is over, and nothing hides its way.
+/// The same, but no bucket longer than a twentieth of `all` elements unless the first one is: the
+/// last bucket leaves when backward is over, and nothing hides its way.
 BucketSizes for_overlap(BucketSizes sizes, std::int64_t all);
 
 /// Neighbouring pieces that cover the whole block, last piece first; each closes as soon as it has
