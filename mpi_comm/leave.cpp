@@ -20,7 +20,6 @@
 namespace skep {
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 // Long enough for ranks that fail at the same time to hear of each other and for MPI_Abort to reach
@@ -85,41 +84,63 @@ std::uint64_t hash_of(std::string_view text) {
   return hash;
 }
 
-// The other ranks that have said they are failing too. Errors of MPI are passed over throughout:
-// this rank is ending, whether or not the others can hear it.
+// Waits for so many milliseconds in which this process ran: one that the machine held up for a
+// while has not used up its time to look about.
+template <typename Look>
+void stay(std::chrono::milliseconds time, Look look) {
+  for (auto left = time; left > 0ms; left -= 1ms) {
+    while (look()) {
+    }
+    std::this_thread::sleep_for(1ms);
+  }
+}
+
+// What the failing ranks say to each other: that they fail, then who has taken the word. Errors of
+// MPI are passed over throughout: this rank is ending, whether or not the others can hear it.
 class FailingRanks {
  public:
-  FailingRanks(const Self& me, std::uint64_t message_hash) : hash_(message_hash) {
-    for (int peer = 0; peer < me.size; ++peer) {
+  FailingRanks(const Self& me, std::uint64_t message_hash) : me_(me), hash_(message_hash) {
+    say(failing);
+  }
+
+  void listen(std::chrono::milliseconds time) {
+    stay(time, [this] { return hear(); });
+    std::sort(same_.begin(), same_.end());
+  }
+
+  void take_the_word() { say(speaking); }
+
+  bool another_speaks() const { return another_speaks_; }
+  const std::vector<int>& same() const { return same_; }
+
+ private:
+  static constexpr int failing = 0, speaking = 1;  // tags
+
+  void say(int tag) {
+    for (int peer = 0; peer < me_.size; ++peer) {
+      if (peer == me_.rank) continue;
       MPI_Request request = MPI_REQUEST_NULL;
-      if (peer != me.rank) MPI_Isend(&hash_, 1, MPI_UINT64_T, peer, 0, channel, &request);
+      MPI_Isend(&hash_, 1, MPI_UINT64_T, peer, tag, channel, &request);
       if (request != MPI_REQUEST_NULL) MPI_Request_free(&request);
     }
   }
 
-  void listen(Clock::duration time) {
-    for (const auto end = Clock::now() + time; Clock::now() < end;) {
-      int found = 0;
-      MPI_Status status;
-      MPI_Iprobe(MPI_ANY_SOURCE, 0, channel, &found, &status);
-      if (found == 0) {
-        std::this_thread::sleep_for(1ms);
-        continue;
-      }
-      std::uint64_t hash = 0;
-      MPI_Recv(&hash, 1, MPI_UINT64_T, status.MPI_SOURCE, 0, channel, MPI_STATUS_IGNORE);
-      lowest_ = std::min(lowest_, status.MPI_SOURCE);
-      if (hash == hash_) same_.push_back(status.MPI_SOURCE);
-    }
-    std::sort(same_.begin(), same_.end());
+  bool hear() {
+    int found = 0;
+    MPI_Status status;
+    MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, channel, &found, &status);
+    if (found == 0) return false;
+    std::uint64_t hash = 0;
+    MPI_Recv(&hash, 1, MPI_UINT64_T, status.MPI_SOURCE, status.MPI_TAG, channel, MPI_STATUS_IGNORE);
+    // The lowest failing rank speaks, unless a higher one began before it heard of it.
+    another_speaks_ |= status.MPI_TAG == speaking || status.MPI_SOURCE < me_.rank;
+    if (status.MPI_TAG == failing && hash == hash_) same_.push_back(status.MPI_SOURCE);
+    return true;
   }
 
-  int lowest() const { return lowest_; }
-  const std::vector<int>& same() const { return same_; }
-
- private:
+  const Self me_;
   std::uint64_t hash_;
-  int lowest_ = 1 << 30;
+  bool another_speaks_ = false;
   std::vector<int> same_;
 };
 
@@ -151,15 +172,16 @@ void abort_all(int exit_code, std::string_view message) {
   }
   if (abandoned) {
     // Deaf and mute: by time alone, rank 0 goes first and the others take turns.
-    std::this_thread::sleep_for((me.rank == 0 ? 1 : 2) * settling_time +
-                                std::min(me.rank, longest_stagger) * stagger);
+    stay((me.rank == 0 ? 1 : 2) * settling_time + std::min(me.rank, longest_stagger) * stagger,
+         [] { return false; });
     tell(me.rank, message);
   } else if (channel != MPI_COMM_NULL) {
     // Not on the stack: MPI may still read the notice while this function waits to be ended.
     auto& failing = *new FailingRanks(me, hash_of(message));
     failing.listen(settling_time);
-    if (failing.lowest() < me.rank)
-      failing.listen(patience);  // someone else speaks, and ends this rank meanwhile
+    // Someone else's word ends this rank meanwhile.
+    if (failing.another_speaks()) failing.listen(patience);
+    failing.take_the_word();
     tell(me.rank, with_others(message, failing.same()));
   } else {
     tell(me.rank, message);

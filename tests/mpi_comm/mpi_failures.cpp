@@ -1,5 +1,6 @@
 // Fails in the way named on the command line; leave_test.cpp watches.
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -35,6 +36,11 @@ void run(int argc, char** argv) {
   if (how == "busy") {
     if (rank == 1) throw std::runtime_error("out of honey");
     std::this_thread::sleep_for(60s);  // computing, not talking to MPI
+  }
+  if (how == "late") {
+    std::signal(SIGTERM, SIG_IGN);  // as a program that saves before it ends
+    if (rank == 0) std::this_thread::sleep_for(800ms);
+    throw std::runtime_error("out of honey");
   }
   if (how == "count") {
     std::vector<float> data(rank == 1 ? 107 : 100);

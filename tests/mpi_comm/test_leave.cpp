@@ -56,6 +56,15 @@ TEST_CASE("leave: all ranks fail alike and one speaks for them", "[leave]") {
   }
 }
 
+TEST_CASE("leave: a rank that fails after another has spoken adds nothing", "[leave]") {
+  const Ending ending = mpirun(3, "late");
+  CHECK(ending.exit_code == 3);
+  REQUIRE(ending.lines.size() == 1);
+  CHECK_THAT(ending.lines[0],
+             StartsWith("rank 1 (") && EndsWith("): out of honey (the same on rank 2)"));
+  CHECK(ending.seconds < 10);
+}
+
 TEST_CASE("leave: all ranks fail with messages under way", "[leave]") {
   const Ending ending = mpirun(4, "all_in_flight");
   CHECK(ending.exit_code == 3);
