@@ -25,13 +25,10 @@ using namespace std::chrono_literals;
 // Long enough for ranks that fail at the same time to hear of each other and for MPI_Abort to reach
 // them; short enough for nobody to mind.
 constexpr auto settling_time = 500ms;
-constexpr auto patience = 5s;    // with a speaker that should have ended this rank by now
-constexpr auto stagger = 500ms;  // between ranks that cannot hear each other
-constexpr int longest_stagger = 8;
+constexpr auto patience = 5s;  // with a speaker that should have ended this rank by now
 
 // Its own communicator: no message of the run is ever taken for one of these.
 MPI_Comm channel = MPI_COMM_NULL;
-bool abandoned = false;
 bool on_new_line = false;
 
 struct Self {
@@ -78,21 +75,12 @@ void flush_output() {
   finalize_and_exit(exit_code, me.running);
 }
 
+constexpr std::uint64_t unknown = 0;  // a message that nobody has written yet
+
 std::uint64_t hash_of(std::string_view text) {
   std::uint64_t hash = 1469598103934665603ull;  // FNV-1a
   for (const unsigned char c : text) hash = (hash ^ c) * 1099511628211ull;
   return hash;
-}
-
-// Waits for so many milliseconds in which this process ran: one that the machine held up for a
-// while has not used up its time to look about.
-template <typename Look>
-void stay(std::chrono::milliseconds time, Look look) {
-  for (auto left = time; left > 0ms; left -= 1ms) {
-    while (look()) {
-    }
-    std::this_thread::sleep_for(1ms);
-  }
 }
 
 // What the failing ranks say to each other: that they fail, then who has taken the word. Errors of
@@ -103,8 +91,14 @@ class FailingRanks {
     say(failing);
   }
 
+  // For so many milliseconds in which this process runs: one that the machine held up for a while
+  // has not used up its time.
   void listen(std::chrono::milliseconds time) {
-    stay(time, [this] { return hear(); });
+    for (auto left = time; left > 0ms; left -= 1ms) {
+      while (hear()) {
+      }
+      std::this_thread::sleep_for(1ms);
+    }
     std::sort(same_.begin(), same_.end());
   }
 
@@ -134,7 +128,8 @@ class FailingRanks {
     MPI_Recv(&hash, 1, MPI_UINT64_T, status.MPI_SOURCE, status.MPI_TAG, channel, MPI_STATUS_IGNORE);
     // The lowest failing rank speaks, unless a higher one began before it heard of it.
     another_speaks_ |= status.MPI_TAG == speaking || status.MPI_SOURCE < me_.rank;
-    if (status.MPI_TAG == failing && hash == hash_) same_.push_back(status.MPI_SOURCE);
+    if (status.MPI_TAG == failing && hash == hash_ && hash != unknown)
+      same_.push_back(status.MPI_SOURCE);
     return true;
   }
 
@@ -143,6 +138,16 @@ class FailingRanks {
   bool another_speaks_ = false;
   std::vector<int> same_;
 };
+
+// Set once this rank has settled with the others who speaks. On the heap for good: MPI may still
+// read the notices while this rank waits to be ended.
+FailingRanks* settled = nullptr;
+
+void settle(const Self& me, std::uint64_t message_hash) {
+  settled = new FailingRanks(me, message_hash);
+  settled->listen(settling_time);
+  if (!settled->another_speaks()) settled->take_the_word();
+}
 
 }  // namespace
 
@@ -161,7 +166,10 @@ void prepare_to_leave() { MPI_CHECK(MPI_Comm_dup(MPI_COMM_WORLD, &channel)); }
 
 void begin_message_on_new_line() noexcept { on_new_line = true; }
 
-void messages_abandoned() noexcept { abandoned = true; }
+// Now, though the message is not known yet: later there is no hearing the others.
+void messages_abandoned() noexcept {
+  if (settled == nullptr && channel != MPI_COMM_NULL) settle(self(), unknown);
+}
 
 void abort_all(int exit_code, std::string_view message) {
   const Self me = self();
@@ -170,19 +178,11 @@ void abort_all(int exit_code, std::string_view message) {
     tell(me.rank, message);
     finalize_and_exit(exit_code, me.running);
   }
-  if (abandoned) {
-    // Deaf and mute: by time alone, rank 0 goes first and the others take turns.
-    stay((me.rank == 0 ? 1 : 2) * settling_time + std::min(me.rank, longest_stagger) * stagger,
-         [] { return false; });
-    tell(me.rank, message);
-  } else if (channel != MPI_COMM_NULL) {
-    // Not on the stack: MPI may still read the notice while this function waits to be ended.
-    auto& failing = *new FailingRanks(me, hash_of(message));
-    failing.listen(settling_time);
+  if (settled == nullptr && channel != MPI_COMM_NULL) settle(me, hash_of(message));
+  if (settled != nullptr) {
     // Someone else's word ends this rank meanwhile.
-    if (failing.another_speaks()) failing.listen(patience);
-    failing.take_the_word();
-    tell(me.rank, with_others(message, failing.same()));
+    if (settled->another_speaks()) std::this_thread::sleep_for(patience);
+    tell(me.rank, with_others(message, settled->same()));
   } else {
     tell(me.rank, message);
   }

@@ -29,7 +29,8 @@ void tell(int rank, std::string_view message);
 void begin_message_on_new_line() noexcept;
 
 /// By the transport, when an exception leaves messages under way: their buffers are about to
-/// vanish, so abort_all must not let MPI move anything any more.
+/// vanish, after which abort_all must not let MPI move anything. So the ranks settle now who
+/// speaks.
 void messages_abandoned() noexcept;
 
 /// Collective, by Environment: sets up the channel on which failing ranks find each other.
