@@ -3,23 +3,10 @@
 // goes through engine/kernels and needs no seam.
 #include <cstddef>
 
-#include "engine/core/tensor.h"
+#include "engine/backends/matrix.h"
 #include "engine/kernels/launch.h"
 
 namespace skep {
-
-/// A matrix in memory with any strides (in elements): transposes and slices are strides.
-struct Matrix {
-  void* data = nullptr;
-  DType dtype = DType::f32;
-  std::int64_t rows = 0, columns = 0;
-  std::int64_t row_stride = 0, column_stride = 1;
-
-  Matrix transposed() const { return {data, dtype, columns, rows, column_stride, row_stride}; }
-};
-
-/// The last two dimensions of a tensor as a matrix (its first one when there are more).
-Matrix as_matrix(const Tensor& t);
 
 struct GemmOptions {
   Write write = Write::overwrite;
@@ -57,6 +44,9 @@ class Backend {
   /// for nothing.
   virtual void* allocate(std::size_t bytes) = 0;
   virtual void release(void* data, std::size_t bytes) = 0;
+  /// Between this device's memory and the host's; done when they return.
+  virtual void copy_from_host(void* to, const void* from, std::size_t bytes) = 0;
+  virtual void copy_to_host(void* to, const void* from, std::size_t bytes) = 0;
 
   /// c (=, +=) alpha a b + bias. (m, k) (k, n) -> (m, n).
   virtual void gemm(const Matrix& a, const Matrix& b, const Matrix& c,

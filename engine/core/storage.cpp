@@ -11,4 +11,10 @@ Storage::Storage(std::size_t bytes, Device device)
 
 Storage::~Storage() { backend(device_).release(data_, bytes_); }
 
+std::shared_ptr<Storage> Storage::on_host() const {
+  auto copy = std::make_shared<Storage>(bytes_, Device{});
+  backend(device_).copy_to_host(copy->data(), data_, bytes_);
+  return copy;
+}
+
 }  // namespace skep

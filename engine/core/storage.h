@@ -19,6 +19,8 @@ class Storage {
   std::byte* data() const { return data_; }
   std::size_t bytes() const { return bytes_; }
   Device device() const { return device_; }
+  /// A copy in the CPU's memory.
+  std::shared_ptr<Storage> on_host() const;
   std::uint64_t version() const { return version_; }
   void bump_version() { ++version_; }
 

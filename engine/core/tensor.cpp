@@ -97,7 +97,10 @@ Tensor empty(const Shape& shape, DType dtype, Device device) {
   return Tensor(std::move(storage), shape, contiguous_strides(shape), 0, dtype);
 }
 
-std::vector<double> to_doubles(const Tensor& t) {
+std::vector<double> to_doubles(const Tensor& given) {
+  Tensor t = given;
+  if (t.device().kind != Device::Kind::cpu)
+    t = Tensor(t.storage()->on_host(), t.shape(), t.strides(), t.offset(), t.dtype());
   std::vector<double> out;
   out.reserve(t.numel());
   Shape at = t.shape();

@@ -36,6 +36,7 @@ class Tensor {
   std::size_t bytes() const { return static_cast<std::size_t>(numel()) * size_of(dtype_); }
   bool is_contiguous() const;
   const std::shared_ptr<Storage>& storage() const { return storage_; }
+  std::int64_t offset() const { return offset_; }  ///< of the first element, in elements
 
   /// First element, wherever the view begins. The typed form checks the dtype.
   void* raw() const {

@@ -17,39 +17,61 @@ struct Constant {
   }
 };
 
-// Between types, or for integers: a plain strided loop on the CPU.
+struct Zero {
+  std::int32_t* out;
+  HD void operator()(std::int64_t i) const { out[i] = 0; }
+};
+
+// Between types, or for integers.
 template <class To, class From>
-void convert(const Tensor& out, const Tensor& from) {
-  const LoopNest<2> nest = loop_nest<2>(out.shape(), {&out, &from});
-  To* to = out.data<To>();
-  const From* source = from.data<From>();
+struct Convert {
+  To* to;
+  const From* from;
+  LoopNest<2> nest;
+
+  HD static To one(const From& x) { return static_cast<To>(static_cast<Compute<To>>(x)); }
+  HD void operator()(std::int64_t i) const {
+    std::int64_t at_to = 0, at_from = 0;
+    for (int d = nest.rank - 1; d >= 0; --d) {
+      at_to += i % nest.size[d] * nest.stride[0][d];
+      at_from += i % nest.size[d] * nest.stride[1][d];
+      i /= nest.size[d];
+    }
+    to[at_to] = one(from[at_from]);
+  }
+};
+template <>
+HD std::int32_t Convert<std::int32_t, std::int32_t>::one(const std::int32_t& x) {
+  return x;
+}
+
+template <class To, class From>
+void convert_on_cpu(const Convert<To, From>& work) {
+  const LoopNest<2>& nest = work.nest;
   const std::int64_t n = nest.size[nest.rank - 1];
   const std::int64_t step_to = nest.stride[0][nest.rank - 1],
                      step_from = nest.stride[1][nest.rank - 1];
-  const auto one = [](const From& x) { return static_cast<To>(static_cast<Compute<To>>(x)); };
   for_each_inner_loop(nest, [&](const std::array<std::int64_t, 2>& at) {
-    To* t = to + at[0];
-    const From* f = source + at[1];
+    To* t = work.to + at[0];
+    const From* f = work.from + at[1];
     if (step_to == 1 && step_from == 1) {  // the usual case, spelled out: it vectorises
 #pragma GCC ivdep
-      for (std::int64_t i = 0; i < n; ++i) t[i] = one(f[i]);
+      for (std::int64_t i = 0; i < n; ++i) t[i] = work.one(f[i]);
     } else {
-      for (std::int64_t i = 0; i < n; ++i) t[i * step_to] = one(f[i * step_from]);
+      for (std::int64_t i = 0; i < n; ++i) t[i * step_to] = work.one(f[i * step_from]);
     }
   });
 }
 
-void copy_int32(const Tensor& out, const Tensor& from) {
-  check(out.dtype() == from.dtype(), "copy: int32 does not convert to {}",
-        name_of(out.dtype() == DType::i32 ? from.dtype() : out.dtype()));
-  const LoopNest<2> nest = loop_nest<2>(out.shape(), {&out, &from});
-  auto* to = out.data<std::int32_t>();
-  const auto* source = from.data<std::int32_t>();
-  for_each_inner_loop(nest, [&](const std::array<std::int64_t, 2>& at) {
-    for (std::int64_t i = 0; i < nest.size[nest.rank - 1]; ++i)
-      to[at[0] + i * nest.stride[0][nest.rank - 1]] =
-          source[at[1] + i * nest.stride[1][nest.rank - 1]];
-  });
+template <class To, class From>
+void convert(const Tensor& out, const Tensor& from) {
+  const Convert<To, From> work{out.data<To>(), from.data<From>(),
+                               loop_nest<2>(out.shape(), {&out, &from})};
+  if (out.device().kind == Device::Kind::cpu) {
+    convert_on_cpu(work);
+  } else {
+    for_each_index(out.device(), work.nest.numel(), work);
+  }
 }
 
 }  // namespace
@@ -65,8 +87,11 @@ void fill(const Tensor& out, double value) {
 }
 
 void copy(const Tensor& out, const Tensor& from) {
+  check(out.device() == from.device(), "copy: one tensor is on the CPU, the other on a GPU");
   if (out.dtype() == DType::i32 || from.dtype() == DType::i32) {
-    copy_int32(out, from);
+    check(out.dtype() == from.dtype(), "copy: int32 does not convert to {}",
+          name_of(out.dtype() == DType::i32 ? from.dtype() : out.dtype()));
+    convert<std::int32_t, std::int32_t>(out, from);
   } else if (out.dtype() == from.dtype()) {
     elementwise({out}, Identity{}, from);
     return;
@@ -98,7 +123,7 @@ Tensor converted(const Tensor& t, DType dtype) {
 Tensor zeros(const Shape& shape, DType dtype, Device device) {
   Tensor out = empty(shape, dtype, device);
   if (dtype == DType::i32) {
-    std::memset(out.raw(), 0, out.bytes());
+    for_each_index(device, out.numel(), Zero{out.data<std::int32_t>()});
   } else {
     fill(out, 0);
   }

@@ -5,7 +5,8 @@
 namespace skep {
 
 void fill(const Tensor& out, double value);
-/// out = from, for any strides and floating or int32 types (converting; broadcasting `from`).
+/// out = from, for any strides and floating or int32 types (converting; broadcasting `from`), on
+/// one device.
 void copy(const Tensor& out, const Tensor& from);
 /// out (=, +=) from, same floating type, broadcasting `from`.
 void add_into(const Destination& out, const Tensor& from);

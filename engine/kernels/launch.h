@@ -1,8 +1,10 @@
 #pragma once
 // elementwise(): applies one functor to every element of its operands. g++ turns it into a
-// vectorised loop, nvcc also into a GPU kernel; a functor is written once and never knows.
+// vectorised loop, nvcc also into a GPU kernel (and the simulated GPU into a kernel on the host); a
+// functor is written once and never knows.
 #include <utility>
 
+#include "engine/kernels/gpu.h"
 #include "engine/kernels/loop_nest.h"
 
 namespace skep {
@@ -15,14 +17,6 @@ struct Destination {
   Tensor tensor;
   Write write = Write::overwrite;
 };
-
-#ifdef __CUDACC__
-/// The only way kernels start.
-template <class Kernel, class... Args>
-void launch(Kernel kernel, std::int64_t blocks, int threads, Args... args) {
-  if (blocks > 0) kernel<<<static_cast<unsigned>(blocks), threads>>>(args...);
-}
-#endif
 
 namespace detail {
 
@@ -37,7 +31,7 @@ HD inline void store(T& out, Compute<T> value, Write write) {
   out = static_cast<T>(write == Write::accumulate ? static_cast<Compute<T>>(out) + value : value);
 }
 
-#ifdef __CUDACC__
+#ifdef SKEP_GPU
 template <class F, class T, std::size_t N>
 struct Operands {
   T* base[N];
@@ -94,7 +88,7 @@ void elementwise_as(const Destination& out, const F& f, const In&... in) {
     });
     return;
   }
-#ifdef __CUDACC__
+#ifdef SKEP_GPU
   Operands<F, T, N> operands;
   for (std::size_t k = 0; k < N; ++k) operands.base[k] = base[k];
   const std::int64_t n = nest.numel();
@@ -115,7 +109,7 @@ void elementwise(const Destination& out, const F& f, const In&... in) {
   out.tensor.storage()->bump_version();
 }
 
-#ifdef __CUDACC__
+#ifdef SKEP_GPU
 template <class F>
 __global__ void index_kernel(std::int64_t n, F f) {
   const std::int64_t i = blockIdx.x * std::int64_t{blockDim.x} + threadIdx.x;
@@ -131,7 +125,7 @@ void for_each_index(Device device, std::int64_t n, const F& f) {
     for (std::int64_t i = 0; i < n; ++i) f(i);
     return;
   }
-#ifdef __CUDACC__
+#ifdef SKEP_GPU
   launch(index_kernel<F>, (n + 255) / 256, 256, n, f);
 #else
   fail(ErrorKind::bug, "for_each_index: tensor on a GPU, but this binary was built without CUDA");

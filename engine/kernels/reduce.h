@@ -20,7 +20,7 @@ struct ColumnSum {
   }
 };
 
-#ifdef __CUDACC__
+#ifdef SKEP_GPU
 template <class F>
 __global__ void column_kernel(std::int64_t columns, F f) {
   const std::int64_t column = blockIdx.x * std::int64_t{blockDim.x} + threadIdx.x;
@@ -55,7 +55,7 @@ void sum_rows(Device device, T* out, std::int64_t rows, std::int64_t columns, Wr
       detail::sum_strip(out, begin, columns - begin < 256 ? columns - begin : 256, rows, write, f);
     return;
   }
-#ifdef __CUDACC__
+#ifdef SKEP_GPU
   launch(detail::column_kernel<detail::ColumnSum<T, F>>, (columns + 255) / 256, 256, columns,
          detail::ColumnSum<T, F>{out, f, rows, write});
 #else

@@ -109,7 +109,7 @@ class CpuTeam {
 };
 #endif
 
-#ifdef __CUDACC__
+#ifdef SKEP_GPU
 class WarpTeam {
  public:
   template <class T, class F>
@@ -158,7 +158,7 @@ void for_each_row(Device device, std::int64_t rows, const F& f) {
     for (std::int64_t row = 0; row < rows; ++row) f(CpuTeam{}, row);
     return;
   }
-#ifdef __CUDACC__
+#ifdef SKEP_GPU
   launch(row_kernel<F>, (rows * 32 + 255) / 256, 256, rows, f);
 #else
   fail(ErrorKind::bug, "for_each_row: tensor on a GPU, but this binary was built without CUDA");

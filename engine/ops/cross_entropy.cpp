@@ -93,7 +93,9 @@ Tensor rows_of(const Tensor& t) {
   return view ? t.reshaped(flat) : contiguous(t).reshaped(flat);
 }
 
+// What is on a GPU was looked at on the host, before it went there.
 void check_targets(const Tensor& targets, std::int64_t classes) {
+  if (targets.device().kind != Device::Kind::cpu) return;
   const auto* target = targets.data<std::int32_t>();
   for (std::int64_t i = 0; i < targets.numel(); ++i)
     check(target[i] >= -1 && target[i] < classes,

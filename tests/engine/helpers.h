@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/autograd/tape.h"
+#include "engine/backends/transfer.h"
 #include "engine/core/random.h"
 #include "engine/kernels/copy.h"
 
@@ -80,16 +81,16 @@ inline Tensor laid_out(const Tensor& t, Layout layout) {
   Tensor view;
   if (layout == Layout::reversed) {  // the first dimension is adjacent in memory
     for (int i = rank - 1; i >= 0; --i) shape.push_back(t.size(i));
-    view = zeros(shape, t.dtype());
+    view = zeros(shape, t.dtype(), t.device());
     for (int i = 0; i < rank / 2; ++i) view = view.transposed(i, rank - 1 - i);
   } else if (layout == Layout::sliced) {  // surrounded by other elements in every dimension
     for (std::int64_t n : t.shape()) shape.push_back(n + 3);
-    view = zeros(shape, t.dtype());
+    view = zeros(shape, t.dtype(), t.device());
     for (int i = 0; i < rank; ++i) view = view.sliced(i, 1, t.size(i));
   } else {  // no dimension is adjacent
     shape = t.shape();
     shape[-1] *= 2;
-    view = zeros(shape, t.dtype());
+    view = zeros(shape, t.dtype(), t.device());
     Strides strides = view.strides();
     strides[-1] = 2;
     view = view.with_layout(t.shape(), strides, 0);
@@ -133,7 +134,9 @@ inline Outcome run(const Function& function, const std::vector<Tensor>& inputs,
   std::vector<Tensor> gradients;
   for (std::size_t k = 0; k < outputs.size(); ++k)
     gradients.push_back(
-        laid_out(random_tensor(outputs[k].shape(), outputs[k].dtype(), 900 + k), layout));
+        laid_out(to_device(random_tensor(outputs[k].shape(), outputs[k].dtype(), 900 + k),
+                           outputs[k].device()),
+                 layout));
   Outcome outcome;
   for (const Tensor& out : outputs) outcome.outputs.push_back(to_doubles(out));
   backward_from(tape, outputs, gradients);

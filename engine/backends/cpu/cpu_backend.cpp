@@ -1,5 +1,7 @@
 #include "engine/backends/cpu/cpu_backend.h"
 
+#include <cstring>
+
 #include "engine/backends/cpu/attention.h"
 #include "engine/backends/cpu/gemm.h"
 #include "engine/backends/cpu/memory.h"
@@ -11,6 +13,12 @@ class CpuBackend final : public Backend {
  public:
   void* allocate(std::size_t bytes) override { return memory_.allocate(bytes); }
   void release(void* data, std::size_t bytes) override { memory_.release(data, bytes); }
+  void copy_from_host(void* to, const void* from, std::size_t bytes) override {
+    std::memcpy(to, from, bytes);
+  }
+  void copy_to_host(void* to, const void* from, std::size_t bytes) override {
+    std::memcpy(to, from, bytes);
+  }
   MemoryUse memory() const override { return memory_.use(); }
   void reset_peak() override { memory_.reset_peak(); }
   double product_flops() const override { return cpu::product_flops(); }

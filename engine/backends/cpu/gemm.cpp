@@ -42,17 +42,6 @@ void unpack(const Tensor& product, const Matrix& c, Write write) {
   });
 }
 
-// A single row or column leaves one stride without meaning; give it the one libraries expect.
-Matrix normalised(Matrix m) {
-  if (m.columns == 1) m.column_stride = 1;
-  if (m.rows == 1) m.row_stride = m.column_stride == 1 ? m.columns : 1;
-  return m;
-}
-// Adjacent rows or columns that do not overlap (a broadcast matrix has stride 0).
-bool dense(const Matrix& m) {
-  return (m.column_stride == 1 && m.row_stride >= m.columns) ||
-         (m.row_stride == 1 && m.column_stride >= m.rows);
-}
 bool native(DType t) { return t == DType::f32 || t == DType::f64; }
 
 // Types and strides that no library takes directly: pack to the compute type, multiply, unpack.
@@ -85,7 +74,7 @@ void gemm(const Matrix& a_given, const Matrix& b_given, const Matrix& c_given,
   if (a.columns == 0) return gemm_through_copies(a, b, c, options);
   if (c.column_stride != 1 && c.row_stride == 1 && !options.bias)
     return gemm(b.transposed(), a.transposed(), c.transposed(), options);
-  const bool strides_fit = dense(a) && dense(b) && c.column_stride == 1;
+  const bool strides_fit = is_dense(a) && is_dense(b) && c.column_stride == 1;
   const bool one_type = a.dtype == b.dtype;
   const bool bf16_product =
       one_type && a.dtype == DType::bf16 && (c.dtype == DType::bf16 || c.dtype == DType::f32);

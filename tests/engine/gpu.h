@@ -1,0 +1,36 @@
+#pragma once
+// What the tests of the GPU backend share. They run where a GPU is simulated.
+#include "tests/engine/helpers.h"
+
+namespace skep::testing {
+
+inline constexpr Device gpu{Device::Kind::cuda, 0};
+
+/// A leaf on the GPU with the same numbers.
+inline Tensor on_gpu(const Tensor& t, Layout layout = Layout::contiguous) {
+  if (!t.defined()) return {};
+  const Tensor moved = laid_out(to_device(t, gpu), layout);
+  return t.wants_grad() ? with_grad(moved) : moved;
+}
+inline std::vector<Tensor> on_gpu(const std::vector<Tensor>& tensors,
+                                  Layout layout = Layout::contiguous) {
+  std::vector<Tensor> moved;
+  for (const Tensor& t : tensors) moved.push_back(on_gpu(t, layout));
+  return moved;
+}
+
+/// Error to expect of one rounding to the type and a sum of moderate length.
+inline double rounding_of(DType dtype) {
+  switch (dtype) {
+    case DType::f64:
+      return 1e-13;
+    case DType::f32:
+      return 2e-6;
+    case DType::f16:
+      return 2e-3;
+    default:
+      return 1.6e-2;
+  }
+}
+
+}  // namespace skep::testing

@@ -1,0 +1,106 @@
+// The simulated GPU finds what a GPU would only sometimes show: kernels planted with faults.
+#ifdef SKEP_SIMULATED_GPU
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "engine/kernels/gpu.h"
+#include "tests/engine/gpu.h"
+
+namespace skep::testing {
+namespace {
+
+__global__ void number_threads(std::int32_t* out) {
+  out[blockIdx.x * blockDim.x + threadIdx.x] =
+      static_cast<std::int32_t>(1000 * blockIdx.x + threadIdx.x);
+}
+
+__global__ void sum_of_lanes(float* out) {
+  float x = static_cast<float>(threadIdx.x);
+  for (int step = 16; step > 0; step /= 2) x += __shfl_xor_sync(0xffffffffu, x, step);
+  out[threadIdx.x] = x;
+}
+
+// Turns a block's numbers round, through memory: needs the barrier.
+__global__ void reverse(float* data, float* room, bool with_barrier) {
+  const unsigned i = threadIdx.x;
+  room[i] = data[i];
+  if (with_barrier) __syncthreads();
+  data[i] = room[blockDim.x - 1 - i];
+}
+
+__global__ void diverge(float* out) {
+  if (threadIdx.x < 16) {
+    out[threadIdx.x] = __shfl_xor_sync(0xffffffffu, 1.0f, 1);
+  } else {
+    __syncthreads();
+  }
+}
+
+__global__ void wrong_mask(float* out) {
+  if (threadIdx.x >= 20) return;
+  out[threadIdx.x] = __shfl_xor_sync(0x0000ffffu, 1.0f, 1);
+}
+
+__global__ void different_collectives(float* out) {
+  if (threadIdx.x % 2 == 0) {
+    out[threadIdx.x] = __shfl_xor_sync(0xffffffffu, 1.0f, 1);
+  } else {
+    __syncwarp();
+  }
+}
+
+__global__ void throws(float*) { fail(ErrorKind::data, "out of honey"); }
+
+Tensor room(std::int64_t n) { return empty({n}, DType::f32, gpu); }
+
+TEST_CASE("simulated gpu: every thread of every block runs once, at its place") {
+  const Tensor out = zeros({3 * 50}, DType::i32, gpu);
+  launch(number_threads, 3, 50, out.data<std::int32_t>());
+  const Values got = to_doubles(out);
+  for (int i = 0; i < 150; ++i) CHECK(got[static_cast<std::size_t>(i)] == 1000 * (i / 50) + i % 50);
+}
+
+TEST_CASE("simulated gpu: lanes exchange values") {
+  const Tensor out = room(64);
+  launch(sum_of_lanes, 1, 64, out.data<float>());
+  const Values got = to_doubles(out);
+  CHECK(got[0] == 31 * 32 / 2);
+  CHECK(got[63] == 31 * 32 / 2 + 32 * 32);
+}
+
+TEST_CASE("simulated gpu: a missing barrier shows, the right one serves in every order") {
+  Values numbers(96);
+  for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<double>(i);
+  const Values reversed(numbers.rbegin(), numbers.rend());
+  int wrong_without = 0;
+  for (const unsigned seed : {0u, 1u, 2u, 3u}) {
+    simulated::set_order_seed(seed);
+    for (const bool with_barrier : {true, false}) {
+      const Tensor data = to_device(converted(tensor_of(numbers, {96}), DType::f32), gpu);
+      const Tensor scratch = room(96);
+      launch(reverse, 1, 96, data.data<float>(), scratch.data<float>(), with_barrier);
+      const double error = relative_error(to_doubles(data), reversed);
+      if (with_barrier) CHECK(error == 0);
+      if (!with_barrier) wrong_without += error != 0;
+    }
+  }
+  simulated::set_order_seed(0);
+  CHECK(wrong_without == 4);
+}
+
+TEST_CASE("simulated gpu: what no warp could do is an error, and the next kernel runs") {
+  const Tensor out = room(64);
+  float* data = out.data<float>();
+  CHECK(contains(error_of([&] { launch(diverge, 1, 32, data); }), "others for the block"));
+  CHECK(contains(error_of([&] { launch(wrong_mask, 1, 32, data); }), "live lanes 000fffff"));
+  CHECK(contains(error_of([&] { launch(different_collectives, 1, 32, data); }),
+                 "different collectives"));
+  CHECK(error_of([&] { launch(throws, 1, 32, data); }) == "out of honey");
+  CHECK(contains(error_of([&] { launch(sum_of_lanes, 1, 2000, data); }), "cannot be launched"));
+  launch(sum_of_lanes, 1, 32, data);
+  CHECK(to_doubles(out)[0] == 31 * 32 / 2);
+}
+
+}  // namespace
+}  // namespace skep::testing
+#endif
