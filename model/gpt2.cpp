@@ -3,6 +3,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "engine/backends/transfer.h"
 #include "engine/ops/ops.h"
 
 namespace skep {
@@ -109,7 +110,9 @@ const Tensor& Gpt2::head_weight() const { return head_ ? head_->weight() : token
 
 WeightedLosses Gpt2::losses(const Tensor& tokens, const Tensor& targets, const Tensor& task_weights,
                             const Pass& pass) {
-  return head_losses(features(tokens, pass), head_weight(), targets, config().vocab, task_weights);
+  const Tensor x = features(tokens, pass);
+  return head_losses(x, head_weight(), to_device(targets, x.device()), config().vocab,
+                     to_device(task_weights, x.device()));
 }
 
 Tensor Gpt2::forward(const Tensor& tokens, const Pass& pass) {

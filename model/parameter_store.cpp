@@ -3,6 +3,7 @@
 #include <array>
 
 #include "engine/autograd/grad_slot.h"
+#include "engine/backends/transfer.h"
 #include "engine/kernels/copy.h"
 
 namespace skep {
@@ -43,11 +44,11 @@ void add_range(std::vector<FlatRange>& ranges, const ParameterStore::Entry& entr
 }  // namespace
 
 ParameterStore::ParameterStore(Module& root, std::uint64_t seed, DType masters,
-                               std::optional<DType> compute)
-    : ParameterStore(std::array{&root}, seed, masters, compute) {}
+                               std::optional<DType> compute, Device device)
+    : ParameterStore(std::array{&root}, seed, masters, compute, device) {}
 
 ParameterStore::ParameterStore(std::span<Module* const> roots, std::uint64_t seed, DType masters,
-                               std::optional<DType> compute) {
+                               std::optional<DType> compute, Device device) {
   std::vector<Parameter*> parameters;
   for (Module* root : roots) {
     if (!root) continue;
@@ -60,14 +61,15 @@ ParameterStore::ParameterStore(std::span<Module* const> roots, std::uint64_t see
     entries_.push_back({p->path, p->shape, total, total + p->shape.numel(), {}, {}});
     total += rounded(p->shape.numel());
   }
-  values_ = zeros({total}, masters);
-  grads_ = zeros({total}, masters);
-  if (compute && *compute != masters) compute_ = zeros({total}, *compute);
+  values_ = zeros({total}, masters, device);
+  grads_ = zeros({total}, masters, device);
+  if (compute && *compute != masters) compute_ = zeros({total}, *compute, device);
+  host_values_ = on_host() ? values_ : zeros({total}, masters);
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     Entry& entry = entries_[i];
     entry.value = view(values_, entry);
     entry.grad = view(grads_, entry);
-    initialize(entry.value, parameters[i]->init, seed, entry.path);
+    initialize(view(host_values_, entry), parameters[i]->init, seed, entry.path);
     bind(*parameters[i], entry);
     if (compute_.defined()) bind_copy(*parameters[i], view(compute_, entry));
     entry.value = parameters[i]->value;
@@ -76,9 +78,52 @@ ParameterStore::ParameterStore(std::span<Module* const> roots, std::uint64_t see
   commit();
 }
 
+const Tensor& ParameterStore::values() const {
+  if (!host_values_current_) transfer(host_values_, values_);
+  host_values_current_ = true;
+  return host_values_;
+}
+
+Tensor ParameterStore::host_value(const Entry& entry) const { return view(values(), entry); }
+
+const Tensor& ParameterStore::working_values() {
+  host_values_current_ = on_host();
+  return values_;
+}
+
 void ParameterStore::commit() {
+  if (host_values_current_ && !on_host()) transfer(values_, host_values_);
   if (compute_.defined()) copy(compute_, values_);
 }
+
+// The host's block is made when somebody first asks for it.
+void ParameterStore::bring_gradients(std::int64_t begin, std::int64_t end) const {
+  if (!host_grads_.defined())
+    host_grads_ = on_host() ? grads_ : zeros(grads_.shape(), grads_.dtype());
+  if (on_host() || host_parts_.covers(begin, end)) return;
+  transfer(host_grads_.sliced(0, begin, end - begin), grads_.sliced(0, begin, end - begin));
+  host_parts_.add(begin, end);
+}
+
+const Tensor& ParameterStore::grads() const {
+  bring_gradients(0, size());
+  return host_grads_;
+}
+
+std::span<float> ParameterStore::grads(std::int64_t begin, std::int64_t end) const {
+  bring_gradients(begin, end);
+  return {host_grads_.data<float>() + begin, static_cast<std::size_t>(end - begin)};
+}
+
+// What the host has may have been changed there.
+const Tensor& ParameterStore::working_grads() {
+  for (const auto& [begin, end] : host_parts_.parts())
+    transfer(grads_.sliced(0, begin, end - begin), host_grads_.sliced(0, begin, end - begin));
+  host_parts_.clear();
+  return grads_;
+}
+
+void ParameterStore::begin_backward() { working_grads(); }
 
 const ParameterStore::Entry& ParameterStore::at(std::string_view path) const {
   for (const Entry& entry : entries_)
@@ -93,6 +138,7 @@ std::int64_t ParameterStore::parameter_count() const {
 }
 
 void ParameterStore::clear_gradients() {
+  host_parts_.clear();
   for (Entry& entry : entries_) entry.value.slot()->written = false;
 }
 

@@ -202,6 +202,14 @@ void check_step_memory(const Parts& parts) {
          parts.loader->split().micro_batch, needed / 1e9, present / 1e9);
 }
 
+// hosts: of each rank; empty where all ranks are threads of one process.
+LocalPlace local_place(const std::vector<int>& hosts, int rank) {
+  if (hosts.empty()) return {};
+  const auto self = hosts.begin() + rank;
+  return {static_cast<int>(std::count(hosts.begin(), self, *self)),
+          static_cast<int>(std::count(hosts.begin(), hosts.end(), *self))};
+}
+
 }  // namespace
 
 Parts build_parts(const Config& config, Communicator& comm, const std::vector<int>& hosts) {
@@ -215,11 +223,12 @@ Parts build_parts(const Config& config, Communicator& comm, const std::vector<in
   parts.model = make_model(model);
   parts.objective = make_next_token(config.loss.z_weight, task_weighting(config.loss));
   const std::array<Module*, 2> modules{parts.model.get(), parts.objective->module()};
-  parts.parameters = std::make_unique<ParameterStore>(modules, config.run.seed, DType::f32,
-                                                      compute_dtype(config.precision));
+  parts.device = choose_device(config.device.kind, local_place(hosts, comm.rank()));
+  parts.parameters = std::make_unique<ParameterStore>(
+      modules, config.run.seed, DType::f32, compute_dtype(config.precision), parts.device.device);
   if (config.loss.view_weighting == "adaptive")
     parts.views = std::make_unique<ViewWeights>(view_settings(config.loss, split));
-  parts.optimizer = make_optimizer(config.optim, parts.parameters->values());
+  parts.optimizer = make_optimizer(config.optim, parts.parameters->working_values());
   parts.scaler = std::make_unique<LossScaler>(scaler_settings(config, split));
   if (config.model.recompute) parts.activations = Pass::Activations::recompute;
   add_data(parts, config, std::move(corpus), split);

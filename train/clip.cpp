@@ -3,24 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/kernels/rows.h"
+#include "engine/kernels/sum_of_squares.h"
 
 namespace skep {
-namespace {
-
-double sum_of_squares(const Tensor& t) {
-  return with_float(t.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    const T* x = t.data<T>();
-    return CpuTeam{}.sum<double>(t.numel(), [&](std::int64_t i) {
-      const double value = static_cast<double>(x[i]);
-      return value * value;
-    });
-  });
-}
-
-}  // namespace
-
 Clip clip_by_norm(const Tensor& grads, double count, double max_norm) {
   if (!(max_norm > 0))
     fail(ErrorKind::usage, "optim.max_norm must be greater than 0 or inf, not {}", max_norm);

@@ -89,6 +89,10 @@ struct PrecisionSection {
   double min_scale = 1;
 };
 
+struct DeviceSection {
+  std::string kind = "auto";
+};
+
 struct CommSection {
   std::string topology = "ring";
   std::string transport = "plans";
@@ -159,6 +163,7 @@ struct Config {
   OptimSection optim;
   ScheduleSection schedule;
   PrecisionSection precision;
+  DeviceSection device;
   CommSection comm;
   SyncSection sync;
   CompressSection compress;

@@ -164,6 +164,13 @@ void add_precision(std::vector<ConfigKey>& keys) {
                 "a dynamic scale that would fall below this ends the run");
 }
 
+void add_device(std::vector<ConfigKey>& keys) {
+  Section device(keys, "device", &Config::device);
+  device.add("kind", &DeviceSection::kind, one_of({"auto", "cpu", "cuda"}),
+             "where ranks compute; cuda: each on a GPU of its own; auto: that, where there are as "
+             "many as ranks");
+}
+
 void add_comm(std::vector<ConfigKey>& keys) {
   Section comm(keys, "comm", &Config::comm);
   std::vector<std::string> topologies = topology_names();
@@ -289,6 +296,7 @@ const std::vector<ConfigKey>& config_keys() {
     add_optim(all);
     add_schedule(all);
     add_precision(all);
+    add_device(all);
     add_comm(all);
     add_sync(all);
     add_compress(all);

@@ -124,6 +124,7 @@ StepTotals Trainer::fill_gradients(const SyncRound& round) {
     phase_->sync->before_backward(*parts_.parameters, round,
                                   {i, parts_.loader->split().accumulation});
     parts_.comm.doing("backward of the loss");
+    parts_.parameters->begin_backward();
     // Writes into parameters->grads(); what is complete may travel already.
     tape.backward(loss, parts_.scaler->scale() * weight);
     totals.loss_sum += view.loss_sum;
@@ -167,7 +168,7 @@ Trainer::Outcome Trainer::update(const StepTotals& summed, double lr) {
   ParameterStore& store = *parts_.parameters;
   parts_.comm.doing("the optimizer's update");
   const Clip clip =
-      clip_by_norm(store.grads(), summed.tokens * parts_.scaler->scale(), limits_.max_norm);
+      clip_by_norm(store.working_grads(), summed.tokens * parts_.scaler->scale(), limits_.max_norm);
   const double scale = parts_.scaler->scale();
   const bool finite = clip.finite && std::isfinite(summed.loss_sum);
   if (!finite && !parts_.scaler->can_lower()) tell_where_numbers_were_lost();
@@ -182,7 +183,8 @@ Trainer::Outcome Trainer::update(const StepTotals& summed, double lr) {
       warn(progress_.step + 1, fmt::format("the {} is not finite; no update", what));
     return {clip.norm, false, true};
   }
-  parts_.optimizer->update(store.values(), store.grads(), store.decay_ranges(), lr, clip.factor);
+  parts_.optimizer->update(store.working_values(), store.working_grads(), store.decay_ranges(), lr,
+                           clip.factor);
   store.commit();
   return {clip.norm, true, true};
 }

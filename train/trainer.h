@@ -16,6 +16,7 @@
 #include "train/data/loader.h"
 #include "train/data/prefetcher.h"
 #include "train/data/tokenizer.h"
+#include "train/device.h"
 #include "train/loss/multi_view.h"
 #include "train/loss/objective.h"
 #include "train/observe/monitor.h"
@@ -35,6 +36,7 @@ struct Parts {
   explicit Parts(Communicator& communicator) : comm(communicator) {}
 
   Communicator& comm;
+  ChosenDevice device;
   std::string data_description;
   std::shared_ptr<const Tokenizer> tokenizer;  ///< or null
   std::unique_ptr<Dataset> train_data, validation_data;

@@ -82,6 +82,7 @@ double Trainer::checkpoint_bytes() { return skep::checkpoint_bytes(content()); }
 void Trainer::resume(const std::string& checkpoint) {
   const Progress configured = progress_;
   load_checkpoint(checkpoint, content());
+  parts_.parameters->working_values();  // parameters outside the model were read into these
   if (progress_.step > 0) phase_ = &parts_.phases->at(progress_.step - 1);
   saved_step_ = progress_.step;
   auto must_match = [&](std::string_view what, std::int64_t saved, std::int64_t now) {

@@ -23,10 +23,8 @@ std::string stored_name(const std::string& hf) {
 }
 
 // The elements as they are stored: padding rows cut, Conv1D weights transposed.
-Tensor stored_view(const ParameterStore::Entry& entry, const HfName& hf,
-                   const ModelConfig& config) {
-  Tensor t = entry.value;
-  t.set_slot(nullptr);
+Tensor stored_view(const Tensor& value, const HfName& hf, const ModelConfig& config) {
+  Tensor t = value;
   if (t.rank() == 2 && t.size(0) == config.padded_vocab &&
       (hf.name == "wte.weight" || is_head(hf.name)))
     t = t.sliced(0, 0, config.vocab);
@@ -88,7 +86,8 @@ class WeightReader {
       : folder_(folder), file_(std::move(weights)), config_(config) {}
 
   void read_all(ParameterStore& parameters) {
-    for (const ParameterStore::Entry& entry : parameters.of_model()) read(entry);
+    for (const ParameterStore::Entry& entry : parameters.of_model())
+      read(entry.path, parameters.host_value(entry));
     check_rest();
     parameters.values().storage()->bump_version();
     parameters.commit();
@@ -106,12 +105,10 @@ class WeightReader {
   }
 
  private:
-  void read(const ParameterStore::Entry& entry) {
-    const HfName hf = gpt2_hf_name(entry.path);
+  void read(const std::string& path, Tensor into) {
+    const HfName hf = gpt2_hf_name(path);
     const StoredTensor& t = get(hf.name);
     used_.insert(t.name);
-    Tensor into = entry.value;
-    into.set_slot(nullptr);
     if (hf.name == "wte.weight" || is_head(hf.name)) {
       fill(into, 0);
       into = into.sliced(0, 0, config_.vocab);
@@ -173,7 +170,8 @@ std::vector<TensorSource> model_tensors(const ModelConfig& config,
   std::vector<TensorSource> list;
   for (const ParameterStore::Entry& entry : parameters.of_model()) {
     const HfName hf = gpt2_hf_name(entry.path);
-    list.push_back(source(stored_name(hf.name), stored_view(entry, hf, config)));
+    list.push_back(
+        source(stored_name(hf.name), stored_view(parameters.host_value(entry), hf, config)));
   }
   if (!config.bias) add_zero_biases(list);
   return list;

@@ -54,7 +54,7 @@ TrainingStep::TrainingStep(const BenchPreset& preset, DType compute)
     : preset_(preset),
       model_(make_model(config_of(preset))),
       parameters_(std::make_unique<ParameterStore>(*model_, 1, DType::f32, compute)),
-      optimizer_(make_adamw({0.9, 0.95, 1e-8, 0.1}, parameters_->values())),
+      optimizer_(make_adamw({0.9, 0.95, 1e-8, 0.1}, parameters_->working_values())),
       inputs_(fixed_ids(preset, 7919, 1)),
       targets_(fixed_ids(preset, 104729, 7)) {}
 
@@ -68,9 +68,9 @@ double TrainingStep::run() {
     tape.backward(total);
     loss = total.item() / count;
   }
-  const Clip clip = clip_by_norm(parameters_->grads(), count, 1.0);
-  optimizer_->update(parameters_->values(), parameters_->grads(), parameters_->decay_ranges(), 1e-3,
-                     clip.factor);
+  const Clip clip = clip_by_norm(parameters_->working_grads(), count, 1.0);
+  optimizer_->update(parameters_->working_values(), parameters_->working_grads(),
+                     parameters_->decay_ranges(), 1e-3, clip.factor);
   parameters_->commit();
   return loss;
 }

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "engine/backends/transfer.h"
 #include "engine/core/files.h"
 #include "engine/kernels/copy.h"
 #include "model/hf/safetensors.h"
@@ -49,7 +50,7 @@ class Collecting final : public CollectingArchive {
                          stored_type(tensor),
                          {tensor.shape().begin(), tensor.shape().end()},
                          tensor.bytes()},
-                        [tensor] { return tensor; }});
+                        [tensor] { return to_device(tensor, {}); }});
   }
   std::string numbers() const override { return numbers_.dump(2) + "\n"; }
   const std::vector<TensorSource>& tensors() const override { return tensors_; }
@@ -99,8 +100,10 @@ class Loading final : public Archive {
     if (!fits || t->type != stored_type(tensor))
       fail(ErrorKind::data, "{}: tensor {} does not have the shape {} of this run",
            tensors_.path().string(), name, tensor.shape());
-    std::copy(t->data.begin(), t->data.end(), static_cast<std::byte*>(tensor.raw()));
-    tensor.storage()->bump_version();
+    const bool here = tensor.device() == Device{};
+    const Tensor read = here ? tensor : empty(tensor.shape(), tensor.dtype());
+    std::copy(t->data.begin(), t->data.end(), static_cast<std::byte*>(read.raw()));
+    transfer(tensor, read);
   }
 
  private:

@@ -6,6 +6,7 @@
 
 #include "engine/autograd/grad_slot.h"
 #include "engine/autograd/tape.h"
+#include "engine/backends/transfer.h"
 #include "engine/kernels/copy.h"
 
 namespace skep {
@@ -13,7 +14,7 @@ namespace {
 
 bool all_finite(const Tensor& t) {
   if (!t.defined() || !is_float(t.dtype())) return true;
-  const Tensor flat = contiguous(t);
+  const Tensor flat = contiguous(to_device(t, {}));
   return with_float(t.dtype(), [&](auto zero) {
     using T = decltype(zero);
     const T* x = flat.data<T>();

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "engine/backends/transfer.h"
 #include "engine/kernels/copy.h"
 #include "engine/ops/ops.h"
 
@@ -18,7 +19,7 @@ Tensor TaskWeights::factors() { return (*this)(tensor_of(given_, {std::ssize(giv
 Tensor TaskWeights::forward(const Tensor& given, const Pass&) {
   if (!log_variances_) return given;
   const Tensor& s = log_variances_->value;
-  return mul(exp(scale(s, -1)), converted(given, s.dtype()));
+  return mul(exp(scale(s, -1)), to_device(converted(given, s.dtype()), s.device()));
 }
 
 Tensor TaskWeights::penalty(double tokens) const {

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <span>
 
+#include "engine/backends/transfer.h"
 #include "engine/kernels/copy.h"
 
 namespace skep {
@@ -23,7 +24,11 @@ class AveragingArchive final : public Archive {
   void field(std::string_view, double& value) override {
     value = comm_.all_reduce(value, Combine::min);
   }
-  void field(std::string_view, const Tensor& tensor) override { average(tensor, comm_); }
+  void field(std::string_view, const Tensor& tensor) override {
+    const Tensor host = to_device(tensor, {});
+    average(host, comm_);
+    if (tensor.device() != Device{}) transfer(tensor, host);
+  }
 
  private:
   Communicator& comm_;

@@ -30,7 +30,7 @@ class EveryStep final : public GradientSync {
     round.comm.all_reduce(numbers, Combine::sum, round.route());
     sum_.judge({numbers[0], numbers[1]});
     // What a sum of integers cannot say: the step is skipped, as with any other way of summing.
-    if (numbers[0] > 0) fill(store.grads(), std::numeric_limits<double>::quiet_NaN());
+    if (numbers[0] > 0) fill(store.working_grads(), std::numeric_limits<double>::quiet_NaN());
     const StepTotals all = from_numbers(std::span(numbers).last<6>());
     return {Update::due, all, all};
   }

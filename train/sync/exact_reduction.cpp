@@ -47,15 +47,16 @@ class ExactReduction final : public Reduction {
   }
 
   void gathered(ParameterStore& store, std::int64_t begin, std::int64_t end) override {
-    const float* grads = store.grads().data<float>();
+    const std::span<const float> grads = store.grads(begin, end);
     std::int64_t outside = 0;
     for (std::int64_t i = begin; i < end; ++i) {
-      const double scaled = static_cast<double>(grads[i]) * scale_;
+      const double scaled =
+          static_cast<double>(grads[static_cast<std::size_t>(i - begin)]) * scale_;
       const bool fits = std::abs(scaled) < limit;  // false for NaN
       outside += fits ? 0 : 1;
       sums_[static_cast<std::size_t>(i)] += std::llrint(fits ? scaled : 0.0);
     }
-    if (outside > 0) count_outside(grads + begin, end - begin);
+    if (outside > 0) count_outside(grads);
   }
 
   std::unique_ptr<Flight> start(ParameterStore& store, std::int64_t begin, std::int64_t end,
@@ -64,8 +65,7 @@ class ExactReduction final : public Reduction {
     const std::span sums(sums_.data() + first, n);
     Pending pending = round.comm.start_all_reduce(sums, Combine::sum, round.route());
     return std::make_unique<ExactFlight>(round.comm, std::move(pending), sums,
-                                         std::span(store.grads().data<float>() + first, n),
-                                         1 / scale_);
+                                         store.grads(begin, end), 1 / scale_);
   }
 
   Health health() const override { return health_; }
@@ -91,11 +91,11 @@ class ExactReduction final : public Reduction {
   // 2^62 shared by up to 2^16 addends: micro-batches times ranks.
   static constexpr double limit = 0x1p46;
 
-  void count_outside(const float* grads, std::int64_t n) {
-    for (std::int64_t i = 0; i < n; ++i) {
-      if (!std::isfinite(grads[i]))
+  void count_outside(std::span<const float> grads) {
+    for (const float grad : grads) {
+      if (!std::isfinite(grad))
         ++health_.not_finite;
-      else if (std::abs(static_cast<double>(grads[i]) * scale_) >= limit)
+      else if (std::abs(static_cast<double>(grad) * scale_) >= limit)
         ++health_.out_of_range;
     }
   }

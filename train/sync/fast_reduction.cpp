@@ -19,8 +19,7 @@ class FastReduction final : public Reduction {
   std::string name() const override { return "fast"; }
   std::unique_ptr<Flight> start(ParameterStore& store, std::int64_t begin, std::int64_t end,
                                 const SyncRound& round) override {
-    const std::span part(store.grads().data<float>() + begin,
-                         static_cast<std::size_t>(end - begin));
+    const std::span part = store.grads(begin, end);
     return std::make_unique<FastFlight>(
         round.comm, round.comm.start_all_reduce(part, Combine::sum, round.route()));
   }

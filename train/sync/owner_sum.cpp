@@ -149,8 +149,7 @@ class OwnerSum final : public Reduction {
   }
   std::unique_ptr<Flight> start(ParameterStore& store, std::int64_t begin, std::int64_t end,
                                 const SyncRound& round) override {
-    const std::span grads(store.grads().data<float>() + begin,
-                          static_cast<std::size_t>(end - begin));
+    const std::span grads = store.grads(begin, end);
     return std::make_unique<OwnerFlight>(encoding_, grads, begin, round);
   }
   Health health() const override { return encoding_.health; }

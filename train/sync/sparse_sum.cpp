@@ -58,8 +58,7 @@ class SparseSum final : public Reduction {
   }
   std::unique_ptr<Flight> start(ParameterStore& store, std::int64_t begin, std::int64_t end,
                                 const SyncRound& round) override {
-    const std::span grads(store.grads().data<float>() + begin,
-                          static_cast<std::size_t>(end - begin));
+    const std::span grads = store.grads(begin, end);
     if (residual_) residual_->add_to(grads, begin, round.loss_scale);
     for (float& value : grads)
       if (!std::isfinite(value)) {

@@ -74,6 +74,7 @@ class Runtime {
 struct Availability {
   int devices = 0;
   std::string reason;
+  bool simulated = false;
 };
 Availability available();
 

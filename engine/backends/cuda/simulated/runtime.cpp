@@ -88,7 +88,7 @@ class SimulatedRuntime final : public Runtime {
 
 }  // namespace
 
-Availability available() { return {1, ""}; }
+Availability available() { return {1, "", true}; }
 
 Runtime& runtime(int device) {
   check(device == 0, "there is no simulated GPU {}", device);
