@@ -66,6 +66,12 @@ std::string describe_phases(const PhaseSchedule& phases, std::int64_t steps) {
   return text;
 }
 
+std::string describe_device(const std::string& compute) {
+  const bool made_wide = compute == "fp16" || (compute == "bf16" && !cpu::has_bf16_products());
+  return fmt::format("cpu, products by {} in {}{}", cpu::has_onednn() ? "oneDNN" : "Eigen", compute,
+                     made_wide ? ", made in fp32 on this CPU" : "");
+}
+
 }  // namespace
 
 std::string describe_run(const Config& config, const Parts& parts,
@@ -74,8 +80,7 @@ std::string describe_run(const Config& config, const Parts& parts,
       row("ranks",
           fmt::format("{}, {}", describe_hosts(group_by_host(ranks)), describe_threads(ranks))),
       row("wires", describe_phases(*parts.phases, config.run.steps)),
-      row("device", fmt::format("cpu, products by {} in {}", cpu::has_onednn() ? "oneDNN" : "Eigen",
-                                config.precision.compute)),
+      row("device", describe_device(config.precision.compute)),
       row("data", parts.data_description),
       row("model", fmt::format("{}: {} parameters", to_string(parts.model->config()),
                                parts.parameters->parameter_count())),

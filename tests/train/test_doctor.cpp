@@ -192,6 +192,10 @@ TEST_CASE("doctor: folders that cannot be written, and full disks") {
 
 TEST_CASE("doctor: the library of products and the instruction sets") {
   std::vector<Facts> ranks = healthy();
+  CHECK_THAT(line_of(check_products, ranks), StartsWith("OK ") && EndsWith("bf16 included"));
+  ranks[1].bf16_products = false;
+  CHECK_THAT(line_of(check_products, ranks),
+             StartsWith("OK ") && EndsWith("multiplies bf16 no faster than fp32"));
   ranks[1].product_library = "Eigen";
   CHECK_THAT(line_of(check_products, ranks),
              StartsWith("WARN") && Contains("Eigen") && Contains("apt-get install libdnnl-dev"));

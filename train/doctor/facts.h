@@ -32,6 +32,7 @@ struct Facts {
   double checkpoints_bytes = 0;                 ///< of all that are kept at once
 
   std::string product_library;
+  bool bf16_products = true;                      ///< by instructions of this CPU
   std::vector<std::string> missing_instructions;  ///< built for, but this CPU has none of them
   std::vector<std::string> unused_instructions;   ///< this CPU has them, not built for
   std::vector<std::string> gpu_signs;             ///< device nodes and driver libraries found

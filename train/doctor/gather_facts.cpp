@@ -41,6 +41,7 @@ void visit(Facts& f, Visit&& field) {
   field("disk_bytes", f.disk_bytes);
   field("checkpoints_bytes", f.checkpoints_bytes);
   field("product_library", f.product_library);
+  field("bf16_products", f.bf16_products);
   field("missing_instructions", f.missing_instructions);
   field("unused_instructions", f.unused_instructions);
   field("gpu_signs", f.gpu_signs);
@@ -121,6 +122,7 @@ std::vector<Facts> gather_facts(const Config& config, Communicator& comm) {
   mine.granted_processors =
       std::max(processors_of(getppid()), static_cast<int>(mine.place.processors.size()));
   mine.product_library = cpu::has_onednn() ? "oneDNN" : "Eigen";
+  mine.bf16_products = cpu::has_bf16_products();
   try_single_copy(mine, comm);
   cpu::set_threads(threads_of(places, comm.rank()));
   comm.barrier();
