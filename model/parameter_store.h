@@ -73,6 +73,7 @@ class ParameterStore {
   /// The type products read.
   DType compute_type() const { return compute_.defined() ? compute_.dtype() : values_.dtype(); }
   std::int64_t size() const { return values_.numel(); }  ///< with gaps
+  std::size_t bytes() const { return values_.bytes(); }  ///< of the masters
   std::int64_t parameter_count() const;                  ///< without
 
   /// Ranges by decay rule (two or more dimensions decay), neighbours merged.

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "engine/backends/cpu/gemm.h"
+#include "engine/backends/devices.h"
 #include "train/build.h"
 #include "train/checkpoint/byte_counter.h"
 #include "train/explain.h"
@@ -37,8 +38,8 @@ std::string describe_memory(const Config& config, const Parts& parts) {
   const ParameterStore& store = *parts.parameters;
   const double narrow_bytes =
       compute_dtype(config.precision) == DType::f32 ? 0 : 2 * static_cast<double>(store.size());
-  const double weights = static_cast<double>(store.values().bytes()) + narrow_bytes;
-  const double gradients = static_cast<double>(store.grads().bytes());
+  const double bytes = static_cast<double>(store.bytes()), weights = bytes + narrow_bytes,
+               gradients = bytes;
   ByteCounter optimizer;
   parts.optimizer->archive(optimizer);
   const double activations = predict_step_costs(parts).activation_bytes;
@@ -66,6 +67,16 @@ std::string describe_phases(const PhaseSchedule& phases, std::int64_t steps) {
   return text;
 }
 
+std::string describe_device(const ChosenDevice& chosen, const std::string& compute) {
+  if (chosen.device.kind == Device::Kind::cuda)
+    return fmt::format("cuda {}: {}, products in {}", chosen.device.index,
+                       describe_gpu(chosen.device.index), compute);
+  const bool made_wide = compute == "fp16" || (compute == "bf16" && !cpu::has_bf16_products());
+  return fmt::format("cpu, products by {} in {}{}{}", cpu::has_onednn() ? "oneDNN" : "Eigen",
+                     compute, made_wide ? ", made in fp32 on this CPU" : "",
+                     chosen.reason.empty() ? "" : "; GPU off, because " + chosen.reason);
+}
+
 }  // namespace
 
 std::string describe_run(const Config& config, const Parts& parts,
@@ -74,8 +85,7 @@ std::string describe_run(const Config& config, const Parts& parts,
       row("ranks",
           fmt::format("{}, {}", describe_hosts(group_by_host(ranks)), describe_threads(ranks))),
       row("wires", describe_phases(*parts.phases, config.run.steps)),
-      row("device", fmt::format("cpu, products by {} in {}", cpu::has_onednn() ? "oneDNN" : "Eigen",
-                                config.precision.compute)),
+      row("device", describe_device(parts.device, config.precision.compute)),
       row("data", parts.data_description),
       row("model", fmt::format("{}: {} parameters", to_string(parts.model->config()),
                                parts.parameters->parameter_count())),

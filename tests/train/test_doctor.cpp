@@ -192,6 +192,10 @@ TEST_CASE("doctor: folders that cannot be written, and full disks") {
 
 TEST_CASE("doctor: the library of products and the instruction sets") {
   std::vector<Facts> ranks = healthy();
+  CHECK_THAT(line_of(check_products, ranks), StartsWith("OK ") && EndsWith("bf16 included"));
+  ranks[1].bf16_products = false;
+  CHECK_THAT(line_of(check_products, ranks),
+             StartsWith("OK ") && EndsWith("multiplies bf16 no faster than fp32"));
   ranks[1].product_library = "Eigen";
   CHECK_THAT(line_of(check_products, ranks),
              StartsWith("WARN") && Contains("Eigen") && Contains("apt-get install libdnnl-dev"));
@@ -204,14 +208,16 @@ TEST_CASE("doctor: the library of products and the instruction sets") {
              StartsWith("FIX ") && Contains("built for AVX-512") && Contains("-DSKEP_NATIVE=OFF"));
 }
 
-TEST_CASE("doctor: why no GPU is used") {
+TEST_CASE("doctor: GPUs, and why none is used") {
   std::vector<Facts> ranks = healthy();
+  ranks[0].no_gpu_reason = "this build has no CUDA";
   CHECK_THAT(line_of(check_gpu, ranks), StartsWith("OK ") &&
-                                            Contains("no GPU backend is built yet") &&
+                                            Contains("off, because this build has no CUDA") &&
                                             Contains("alpha has no device node"));
   ranks[0].gpu_signs = {"/dev/nvidia0", "libcuda.so.1"};
-  CHECK_THAT(line_of(check_gpu, ranks), Contains("no GPU backend is built yet") &&
-                                            Contains("alpha has /dev/nvidia0 and libcuda.so.1"));
+  CHECK_THAT(line_of(check_gpu, ranks), Contains("alpha has /dev/nvidia0 and libcuda.so.1"));
+  ranks[0].gpus = 2;
+  CHECK_THAT(line_of(check_gpu, ranks), StartsWith("OK ") && Contains("2 GPUs on alpha"));
 }
 
 TEST_CASE("doctor: containers that forbid reading a neighbour's memory") {

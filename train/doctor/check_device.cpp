@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include "train/doctor/checks.h"
+#include "train/placement.h"
 
 namespace skep::doctor {
 namespace {
@@ -20,7 +21,14 @@ Lines check_products(const std::vector<Facts>& ranks) {
                            facts.product_library),
                "sudo apt-get install libdnnl-dev && cmake --preset release && cmake --build "
                "--preset release"}};
-  return {{Verdict::ok, "products", "matrix products use oneDNN", ""}};
+  for (const Facts& facts : ranks)
+    if (!facts.bf16_products)
+      return {{Verdict::ok, "products",
+               fmt::format("matrix products use oneDNN; the CPU of {} multiplies bf16 no faster "
+                           "than fp32",
+                           facts.place.host),
+               ""}};
+  return {{Verdict::ok, "products", "matrix products use oneDNN, bf16 included", ""}};
 }
 
 Lines check_instructions(const std::vector<Facts>& ranks) {
@@ -42,13 +50,17 @@ Lines check_instructions(const std::vector<Facts>& ranks) {
 
 Lines check_gpu(const std::vector<Facts>& ranks) {
   const Facts& facts = ranks.front();
+  if (facts.gpus > 0)
+    return {{Verdict::ok, "gpu",
+             fmt::format("{} on {}; --device.kind cpu leaves {} alone", counted(facts.gpus, "GPU"),
+                         facts.place.host, facts.gpus > 1 ? "them" : "it"),
+             ""}};
   const std::string found = facts.gpu_signs.empty()
                                 ? "no device node and no libcuda.so.1"
                                 : fmt::format("{}", fmt::join(facts.gpu_signs, " and "));
-  return {
-      {Verdict::ok, "gpu",
-       fmt::format("not used: no GPU backend is built yet ({} has {})", facts.place.host, found),
-       ""}};
+  return {{Verdict::ok, "gpu",
+           fmt::format("off, because {} ({} has {})", facts.no_gpu_reason, facts.place.host, found),
+           ""}};
 }
 
 }  // namespace skep::doctor

@@ -32,8 +32,11 @@ struct Facts {
   double checkpoints_bytes = 0;                 ///< of all that are kept at once
 
   std::string product_library;
+  bool bf16_products = true;                      ///< by instructions of this CPU
   std::vector<std::string> missing_instructions;  ///< built for, but this CPU has none of them
   std::vector<std::string> unused_instructions;   ///< this CPU has them, not built for
+  std::int64_t gpus = 0;                          ///< that this build could use
+  std::string no_gpu_reason;                      ///< why there is none
   std::vector<std::string> gpu_signs;             ///< device nodes and driver libraries found
 
   std::string single_copy_problem;              ///< reading a neighbour's memory failed; or empty

@@ -11,6 +11,7 @@
 
 #include "engine/backends/cpu/gemm.h"
 #include "engine/backends/cpu/threads.h"
+#include "engine/backends/devices.h"
 #include "mpi_comm/environment.h"
 #include "train/build.h"
 #include "train/doctor/facts.h"
@@ -41,8 +42,11 @@ void visit(Facts& f, Visit&& field) {
   field("disk_bytes", f.disk_bytes);
   field("checkpoints_bytes", f.checkpoints_bytes);
   field("product_library", f.product_library);
+  field("bf16_products", f.bf16_products);
   field("missing_instructions", f.missing_instructions);
   field("unused_instructions", f.unused_instructions);
+  field("gpus", f.gpus);
+  field("no_gpu_reason", f.no_gpu_reason);
   field("gpu_signs", f.gpu_signs);
   field("single_copy_problem", f.single_copy_problem);
   field("networks", f.networks);
@@ -121,6 +125,10 @@ std::vector<Facts> gather_facts(const Config& config, Communicator& comm) {
   mine.granted_processors =
       std::max(processors_of(getppid()), static_cast<int>(mine.place.processors.size()));
   mine.product_library = cpu::has_onednn() ? "oneDNN" : "Eigen";
+  const GpuSupport gpus = gpu_support();
+  mine.gpus = gpus.simulated ? 0 : gpus.devices;
+  mine.no_gpu_reason = gpus.simulated ? "the GPU of this build is only simulated" : gpus.reason;
+  mine.bf16_products = cpu::has_bf16_products();
   try_single_copy(mine, comm);
   cpu::set_threads(threads_of(places, comm.rank()));
   comm.barrier();

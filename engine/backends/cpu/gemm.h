@@ -16,8 +16,11 @@ void gemm_eigen(const Matrix& a, const Matrix& b, const Matrix& c, const GemmOpt
 
 /// True when the build found oneDNN.
 bool has_onednn();
-/// fp32, and bf16 inputs with fp32 or bf16 result; c has adjacent columns. A bias
-/// only with alpha 1. Only when has_onednn().
+/// True when oneDNN multiplies bf16 on this CPU (with AVX-512); elsewhere such products are made in
+/// fp32.
+bool has_bf16_products();
+/// fp32, and with has_bf16_products() bf16 inputs with fp32 or bf16 result; c has adjacent columns.
+/// A bias only with alpha 1. Only when has_onednn().
 void gemm_onednn(const Matrix& a, const Matrix& b, const Matrix& c, const GemmOptions& options);
 /// oneDNN compiles a product for its sizes; this thread keeps at most that many of them.
 inline constexpr std::size_t most_kept_products = 1024;

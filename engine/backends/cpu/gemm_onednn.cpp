@@ -162,6 +162,19 @@ Matrix columns_of(Matrix m, std::int64_t begin, std::int64_t count) {
 }  // namespace
 
 bool has_onednn() { return true; }
+
+bool has_bf16_products() {
+  static const bool found = [] {
+    try {
+      make({1, 1, 1, 1, 1, 1, 1, 1, DType::bf16, DType::f32, 1, 0, 0});
+      return true;
+    } catch (const dnnl::error&) {
+      return false;
+    }
+  }();
+  return found;
+}
+
 std::size_t kept_products() { return cache_of_thread().size(); }
 
 void gemm_onednn(const Matrix& a, const Matrix& b, const Matrix& c, const GemmOptions& options) {
