@@ -117,6 +117,7 @@ class WarpTeam {
     T total = 0;
     for (std::int64_t i = threadIdx.x % 32; i < n; i += 32) total += f(i);
     for (int step = 16; step > 0; step /= 2) total += __shfl_xor_sync(0xffffffffu, total, step);
+    __syncwarp();  // f may have written what other lanes read next
     return total;
   }
   template <class T, class F>

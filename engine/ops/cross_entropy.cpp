@@ -65,7 +65,7 @@ struct LossGradRow {
     }
     // The target's element is stored once, from what was there before: in bf16 a probability near
     // one rounds to one, and its difference to one would be lost.
-    T before;
+    T before{};
     team.once([&] { before = gx[target]; });
     team.each(columns, [&](std::int64_t i) {
       detail::store(gx[i], g * lift * math::exp(static_cast<C>(x[i]) - lse), write);

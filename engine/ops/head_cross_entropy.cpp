@@ -42,14 +42,15 @@ struct HeadRow {
       team.once([&] { loss[row] = square[row] = C(0); });
       return;
     }
-    const C at_target = x[target];
+    C at_target{}, at_one{};  // of the row: read before other lanes write over them
+    team.once([&] { at_target = x[target]; });
     const C top = team.template max<C>(columns, -static_cast<C>(INFINITY),
                                        [&](std::int64_t i) { return x[i]; });
     const C total =
         team.template sum<C>(columns, [&](std::int64_t i) { return x[i] = math::exp(x[i] - top); });
     const C lse = top + math::log(total);
     const C main = task_weights[0], factor = (main + C(2) * task_weights[1] * lse) / total;
-    const C at_one = x[target] * factor - main;
+    team.once([&] { at_one = x[target] * factor - main; });
     team.each(columns, [&](std::int64_t i) { d[i] = static_cast<T>(x[i] * factor); });
     team.once([&] {
       d[target] = static_cast<T>(at_one);

@@ -30,7 +30,8 @@ template <class T>
 struct Problem {
   using C = Compute<T>;
   Heads<T> query, key, value;
-  const std::int32_t* mask;
+  const std::int32_t* mask = nullptr;
+  std::int64_t mask_row_stride = 0, mask_column_stride = 0;
   std::int64_t batch, heads, key_heads, queries, keys, width, value_width;
   C scale;
   bool causal;
@@ -39,7 +40,6 @@ struct Problem {
       : query(Heads<T>::of(args.query)),
         key(Heads<T>::of(args.key)),
         value(Heads<T>::of(args.value)),
-        mask(args.mask.defined() ? args.mask.data<std::int32_t>() : nullptr),
         batch(args.query.size(0)),
         heads(args.query.size(2)),
         key_heads(args.key.size(2)),
@@ -48,7 +48,12 @@ struct Problem {
         width(args.query.size(3)),
         value_width(args.value.size(3)),
         scale(static_cast<C>(args.scale)),
-        causal(args.causal == AttentionArgs::Causal::yes) {}
+        causal(args.causal == AttentionArgs::Causal::yes) {
+    if (!args.mask.defined()) return;
+    mask = args.mask.data<std::int32_t>();
+    mask_row_stride = args.mask.strides()[0];
+    mask_column_stride = args.mask.strides()[1];
+  }
 
   HD std::int64_t key_head(std::int64_t h) const { return h / (heads / key_heads); }
   HD std::int64_t group() const { return heads / key_heads; }
@@ -61,7 +66,8 @@ struct Problem {
     return causal && first > 0 ? first : 0;
   }
   HD bool visible(std::int64_t i, std::int64_t s) const {
-    return s < visible_keys(i) && (mask == nullptr || mask[i * keys + s] != 0);
+    return s < visible_keys(i) &&
+           (mask == nullptr || mask[i * mask_row_stride + s * mask_column_stride] != 0);
   }
 };
 
