@@ -36,7 +36,7 @@ void Trainer::save() {
   parts_.comm.doing("saving a checkpoint");
   parts_.comm.set_phase("checkpoint");
   const std::int64_t last_step = progress_.position - parts_.loader->split().global_batch();
-  witness_ = call_witness(*parts_.model, *parts_.objective, *parts_.loader,
+  witness_ = call_witness(*parts_.model, *parts_.objective, *parts_.loader, parts_.device.device,
                           std::max<std::int64_t>(last_step, 0));
   checkpoints_.begin(progress_.step, content());
 }
@@ -82,7 +82,6 @@ double Trainer::checkpoint_bytes() { return skep::checkpoint_bytes(content()); }
 void Trainer::resume(const std::string& checkpoint) {
   const Progress configured = progress_;
   load_checkpoint(checkpoint, content());
-  parts_.parameters->working_values();  // parameters outside the model were read into these
   if (progress_.step > 0) phase_ = &parts_.phases->at(progress_.step - 1);
   saved_step_ = progress_.step;
   auto must_match = [&](std::string_view what, std::int64_t saved, std::int64_t now) {
@@ -99,7 +98,8 @@ void Trainer::resume(const std::string& checkpoint) {
   must_match("tokenizer hash", progress_.tokenizer_hash, configured.tokenizer_hash);
   must_match("hash of the training data", progress_.data_hash, configured.data_hash);
   require_same(witness_,
-               call_witness(*parts_.model, *parts_.objective, *parts_.loader, witness_.sample),
+               call_witness(*parts_.model, *parts_.objective, *parts_.loader, parts_.device.device,
+                            witness_.sample),
                parts_.parameters->compute_type(), checkpoint);
 }
 

@@ -29,7 +29,8 @@ void launch(Kernel kernel, std::int64_t blocks, int threads, Args... args) {
   if (blocks == 0) return;
   auto body = [&] { kernel(args...); };
   const auto call = [](void* b) { (*static_cast<decltype(body)*>(b))(); };
-  simulated::run_kernel(blocks, threads, call, &body);
+  const simulated::Kernel which{reinterpret_cast<const void*>(kernel), __PRETTY_FUNCTION__};
+  simulated::run_kernel(which, blocks, threads, call, &body);
 }
 #endif
 

@@ -62,8 +62,8 @@ TEST_CASE("gpu: the order in which lanes and warps run changes no bit") {
         const Order order(seed);
         const Outcome shuffled = run(sample.call, on_gpu(inputs_of(sample, dtype)));
         INFO(label << " in " << name_of(dtype) << ", order " << seed);
-        CHECK(shuffled.outputs == plain.outputs);
-        CHECK(shuffled.grads == plain.grads);
+        CHECK((shuffled.outputs == plain.outputs));
+        CHECK((shuffled.grads == plain.grads));
       }
     }
   });

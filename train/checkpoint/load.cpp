@@ -98,6 +98,7 @@ void load_checkpoint(const std::string& checkpoint, const CheckpointContent& con
   const int states = count_rank_states(checkpoint);
   if (states == 0) {
     content.archive(*state(""));
+    content.parameters.working_values();  // the objective's own were read into these
     return content.parameters.commit();
   }
   const std::string own = rank_folder(content.rank % states) + "/";

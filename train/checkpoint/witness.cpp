@@ -4,6 +4,7 @@
 
 #include "engine/autograd/no_grad.h"
 #include "engine/backends/cpu/threads.h"
+#include "engine/backends/devices.h"
 #include "engine/core/error.h"
 #include "train/hash.h"
 #include "train/placement.h"
@@ -11,8 +12,9 @@
 namespace skep {
 namespace {
 
-std::int64_t machine_hash() {
-  const std::string text = fmt::format("{}, {} threads", processor_name(), cpu::threads());
+std::int64_t machine_hash(Device device) {
+  std::string text = fmt::format("{}, {} threads", processor_name(), cpu::threads());
+  if (device.kind == Device::Kind::cuda) text += ", " + describe_gpu(device.index);
   return static_cast<std::int64_t>(hash_bytes(std::as_bytes(std::span(text))));
 }
 
@@ -25,11 +27,11 @@ void Witness::archive(Archive& archive) {
 }
 
 Witness call_witness(LanguageModel& model, Objective& objective, const Loader& loader,
-                     std::int64_t sample) {
+                     Device device, std::int64_t sample) {
   const NoGrad pause;
   const double loss = objective.loss(model, loader.sample(sample), Pass{}).item();
   // JSON has no infinity; no finite loss is negative.
-  return {sample, machine_hash(), std::isfinite(loss) ? loss : -1};
+  return {sample, machine_hash(device), std::isfinite(loss) ? loss : -1};
 }
 
 void require_same(const Witness& saved, const Witness& now, DType compute,

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "engine/core/archive.h"
+#include "engine/core/device.h"
 #include "train/data/loader.h"
 #include "train/loss/objective.h"
 
@@ -14,7 +15,7 @@ namespace skep {
 
 struct Witness {
   std::int64_t sample = 0;   ///< global index
-  std::int64_t machine = 0;  ///< hash of what may change the last bits: processor and threads
+  std::int64_t machine = 0;  ///< hash of what may change the last bits: processor, threads, GPU
   double loss = 0;
 
   void archive(Archive& archive);
@@ -22,7 +23,7 @@ struct Witness {
 
 /// One forward pass of one sequence.
 Witness call_witness(LanguageModel& model, Objective& objective, const Loader& loader,
-                     std::int64_t sample);
+                     Device device, std::int64_t sample);
 
 /// Compares with a witness called now: bit for bit on the same machine, within 1e-4 (of products in
 /// bf16 or fp16: 1e-2) on another. Error(storage) when they differ, naming the checkpoint.

@@ -23,7 +23,8 @@ inline void __syncwarp(unsigned mask = 0xffffffffu) {
 namespace skep::simulated {
 
 /// body(context) for every thread, with the GPU's memory open.
-void run_kernel(std::int64_t blocks, int threads, void (*body)(void*), void* context);
+void run_kernel(const Kernel& kernel, std::int64_t blocks, int threads, void (*body)(void*),
+                void* context);
 
 template <class T>
 T exchange(unsigned mask, Collective operation, T value, int from) {

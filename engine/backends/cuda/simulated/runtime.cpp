@@ -100,9 +100,10 @@ Runtime& runtime(int device) {
 
 namespace skep::simulated {
 
-void run_kernel(std::int64_t blocks, int threads, void (*body)(void*), void* context) {
+void run_kernel(const Kernel& kernel, std::int64_t blocks, int threads, void (*body)(void*),
+                void* context) {
   const DeviceMemory::Opening opening(device_memory());
-  run_grid(blocks, threads, body, context);
+  run_grid(kernel, blocks, threads, body, context);
 }
 
 }  // namespace skep::simulated

@@ -4,7 +4,9 @@
 #include <array>
 #include <atomic>
 #include <exception>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <numeric>
 #include <random>
 #include <utility>
@@ -18,6 +20,14 @@ namespace {
 
 std::atomic<unsigned> order_seed{0};
 std::atomic<std::uint64_t> kernels{0};
+std::atomic<const void*> broken{nullptr};
+std::mutex seen_mutex;
+std::map<const void*, Kernel> seen;
+
+void note(const Kernel& kernel) {
+  const std::lock_guard lock(seen_mutex);
+  seen.emplace(kernel.address, kernel);
+}
 
 enum class State : std::uint8_t { fresh, ready, at_warp, at_block, done };
 
@@ -212,14 +222,26 @@ void set_order_seed(unsigned seed) {
 
 std::uint64_t kernels_run() { return kernels; }
 
-void run_grid(std::int64_t blocks, int threads, void (*body)(void*), void* context) {
+std::vector<Kernel> take_kernels_seen() {
+  const std::lock_guard lock(seen_mutex);
+  std::vector<Kernel> all;
+  for (const auto& [address, kernel] : std::exchange(seen, {})) all.push_back(kernel);
+  return all;
+}
+
+void break_kernel(const Kernel& kernel) { broken = kernel.address; }
+
+void run_grid(const Kernel& kernel, std::int64_t blocks, int threads, void (*body)(void*),
+              void* context) {
   check(threads >= 1 && threads <= 1024 && blocks >= 1 && blocks < (std::int64_t{1} << 31),
         "GPU: {} blocks of {} threads cannot be launched", blocks, threads);
   ++kernels;
+  note(kernel);
   if (running == nullptr) running = std::make_unique<Block>();
   place() = {{}, {}, {static_cast<unsigned>(threads), 1, 1}, {static_cast<unsigned>(blocks), 1, 1}};
   try {
-    for (std::int64_t i = 0; i < blocks; ++i) {
+    const std::int64_t end = kernel.address == broken ? blocks - 1 : blocks;
+    for (std::int64_t i = 0; i < end; ++i) {
       place().block.x = static_cast<unsigned>(i);
       running->run(threads, body, context);
     }

@@ -4,6 +4,7 @@
 // the order in which lanes and warps run shows when the order is shuffled; what no GPU could carry
 // out (lanes at different collectives, a mask that is not the live lanes) is an error.
 #include <cstdint>
+#include <vector>
 
 namespace skep::simulated {
 
@@ -22,11 +23,22 @@ Place& place();
 /// The order of lanes and warps from now on: 0 counts up, every other seed shuffles.
 void set_order_seed(unsigned seed);
 
+/// Which kernel: its address, and how the compiler writes what it takes.
+struct Kernel {
+  const void* address = nullptr;
+  const char* arguments = "";
+};
+
 /// Kernels run so far, by all host threads.
 std::uint64_t kernels_run();
+/// Each kernel that ran since the last call, once.
+std::vector<Kernel> take_kernels_seen();
+/// From now on this kernel leaves out its last block, as a wrong launch would; {} ends that.
+void break_kernel(const Kernel& kernel);
 
 /// Runs body(context) once for each thread of each block.
-void run_grid(std::int64_t blocks, int threads, void (*body)(void*), void* context);
+void run_grid(const Kernel& kernel, std::int64_t blocks, int threads, void (*body)(void*),
+              void* context);
 
 /// What lanes call: wait for the whole warp (every live lane named in `mask`, at the same
 /// `operation`, giving `value`), then read what another lane gave.

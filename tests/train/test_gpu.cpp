@@ -1,0 +1,139 @@
+// Whole trainings on the GPU, here a simulated one: the losses of the CPU, whatever the ways of
+// meeting and the types; and no kernel that the run launches could be wrong without being noticed.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <set>
+
+#include "engine/backends/devices.h"
+#include "train/device.h"
+#include "trainer_fixture.h"
+
+using namespace skep;
+using namespace skep::test;
+
+TEST_CASE("device.kind: what is there, and what is asked for") {
+  const GpuSupport gpus = gpu_support();
+  CHECK(choose_device("cpu", {}).device == Device{});
+  CHECK(choose_device("cpu", {}).reason.empty());
+  if (gpus.devices == 0) {
+    CHECK_THROWS_WITH(choose_device("cuda", {}), "device.kind cuda: " + gpus.reason);
+    CHECK(choose_device("auto", {}).reason == gpus.reason);
+  }
+  if (gpus.devices == 0 || gpus.simulated) CHECK(choose_device("auto", {}).device == Device{});
+}
+
+#ifdef SKEP_SIMULATED_GPU
+#include "engine/backends/cuda/simulated/scheduler.h"
+
+namespace {
+
+Config tiny_config(const std::string& folder) {
+  Config config = small_config(folder);
+  config.model.layers = 1;
+  config.model.width = 16;
+  config.model.context = 8;
+  config.model.dropout = 0.1;
+  config.run.steps = 4;
+  config.run.eval_batches = 1;
+  config.batch.global_batch = 8;
+  config.comm.hash_every = 0;
+  return config;
+}
+
+Recording train_on(const char* device, Config config, int ranks = 1,
+                   const std::string& resume = "") {
+  config.device.kind = device;
+  config.run.dir += std::string("-") + device;
+  return train(config, ranks, resume);
+}
+
+double largest_difference(const Recording& a, const Recording& b) {
+  double worst = a.steps.size() == b.steps.size() ? 0 : INFINITY;
+  const auto look = [&](double x, double y) {
+    const double d = std::abs(x - y);
+    worst = d <= worst ? worst : std::isnan(d) ? INFINITY : d;
+  };
+  for (std::size_t i = 0; i < a.steps.size() && i < b.steps.size(); ++i) {
+    look(a.steps[i].loss, b.steps[i].loss);
+    look(a.steps[i].grad_norm, b.steps[i].grad_norm);
+  }
+  look(a.validations.back(), b.validations.back());
+  return worst;
+}
+
+}  // namespace
+
+TEST_CASE("gpu: fifty steps have the losses of the CPU, alone and as two ranks") {
+  const ScratchFolder scratch;
+  Config config = tiny_config(scratch.path);
+  config.run.steps = 50;
+  const Recording cpu = train_on("cpu", config);
+  CHECK(cpu.steps.back().loss < cpu.steps.front().loss - 0.1);
+  CHECK(largest_difference(train_on("cuda", config), cpu) < 1e-4);
+  CHECK(largest_difference(train_on("cuda", config, 2), cpu) < 1e-4);
+}
+
+TEST_CASE("gpu: every way to meet, every type") {
+  const ScratchFolder scratch;
+  const std::vector<std::function<void(Config&)>> ways = {
+      [](Config& c) { c.comm.reduction = "exact"; },
+      [](Config& c) { c.compress.codec = "int8"; },
+      [](Config& c) { c.compress.codec = "topk"; },
+      [](Config& c) { c.sync.rule = "accumulate", c.sync.period = 2; },
+      [](Config& c) { c.sync.rule = "local_sgd", c.sync.period = 2; },
+      [](Config& c) { c.sync.rule = "diloco", c.sync.period = 2; },
+      [](Config& c) { c.precision.compute = "bf16"; },
+      [](Config& c) { c.precision.compute = "fp16"; },
+      [](Config& c) { c.model.recompute = true; },
+      [](Config& c) { c.loss.view_weighting = "adaptive"; },
+      [](Config& c) { c.loss.z_weight = 0.01, c.loss.task_weighting = "uncertainty"; },
+      [](Config& c) { c.optim.kind = "sgd"; }};
+  for (std::size_t i = 0; i < ways.size(); ++i) {
+    Config config = tiny_config(scratch.path);
+    ways[i](config);
+    INFO("way " << i);
+    const bool narrow = config.precision.compute != "fp32";
+    CHECK(largest_difference(train_on("cuda", config, 2), train_on("cpu", config, 2)) <
+          (narrow ? 2e-2 : 1e-4));
+  }
+}
+
+TEST_CASE("gpu: a checkpoint of the one goes on on the other, and bit for bit on the same") {
+  const ScratchFolder scratch;
+  Config config = tiny_config(scratch.path);
+  config.loss.z_weight = 0.01;
+  config.loss.task_weighting = "uncertainty";
+  const Recording whole = train_on("cuda", config);
+  Config half = config;
+  half.run.steps = 2;
+  half.run.dir = scratch.path + "/half";
+  train_on("cuda", half);
+  const std::string checkpoint = half.run.dir + "-cuda/ckpt/step-2";
+  config.run.dir = scratch.path + "/rest";
+  const Recording same = train_on("cuda", config, 1, checkpoint);
+  CHECK((same.final_values == whole.final_values));
+  const Recording other = train_on("cpu", config, 1, checkpoint);
+  CHECK(std::abs(other.validations.back() - whole.validations.back()) < 1e-4);
+}
+
+TEST_CASE("gpu: a fault in any kernel of the run shows in its losses") {
+  const ScratchFolder scratch;
+  Config config = tiny_config(scratch.path);
+  simulated::take_kernels_seen();
+  const Recording right = train_on("cuda", config);
+  const auto kernels = simulated::take_kernels_seen();
+  CHECK(kernels.size() >= 20);
+  for (const simulated::Kernel& kernel : kernels) {
+    simulated::break_kernel(kernel);
+    bool noticed = false;
+    try {
+      noticed = !(largest_difference(train_on("cuda", config), right) == 0);
+    } catch (const Error&) {
+      noticed = true;  // lost numbers
+    }
+    simulated::break_kernel({});
+    INFO(kernel.arguments);
+    CHECK(noticed);
+  }
+}
+#endif
