@@ -1,0 +1,93 @@
+// The GPU itself, behind the seam: CUDA's runtime and its libraries.
+#include "engine/backends/cuda/runtime.h"
+
+#include <array>
+#include <mutex>
+
+#include "engine/backends/cuda/library/context.h"
+#include "engine/backends/cuda/library/cublaslt_gemm.h"
+#include "engine/backends/cuda/library/cuda_check.h"
+#include "engine/backends/cuda/library/event.h"
+#include "engine/backends/cuda/library/memory.h"
+
+namespace skep::cuda {
+namespace {
+
+class LibraryRuntime final : public Runtime {
+ public:
+  explicit LibraryRuntime(int device) : context_(device) {}
+
+  void enter() const { context_.enter(); }
+
+  DeviceInfo info() override {
+    context_.enter();
+    cudaDeviceProp properties{};
+    CUDA_CHECK(cudaGetDeviceProperties(&properties, context_.device()));
+    DeviceInfo info{.name = properties.name};
+    CUDA_CHECK(cudaMemGetInfo(&info.free_bytes, &info.total_bytes));
+    return info;
+  }
+
+  void* allocate(std::size_t bytes) override { return memory_.allocate(bytes); }
+  void release(void* data) override { memory_.release(data); }
+  std::size_t reserved_bytes() override { return memory_.reserved_bytes(); }
+  void* allocate_pinned(std::size_t bytes) override {
+    context_.enter();
+    return cuda::allocate_pinned(bytes);
+  }
+  void release_pinned(void* data) override { cuda::release_pinned(data); }
+
+  void copy(void* to, const void* from, std::size_t bytes, StreamId stream) override {
+    context_.enter();
+    CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, context_.stream(stream)));
+  }
+  void clear(void* data, std::size_t bytes, StreamId stream) override {
+    context_.enter();
+    CUDA_CHECK(cudaMemsetAsync(data, 0, bytes, context_.stream(stream)));
+  }
+  void synchronize(StreamId stream) override {
+    CUDA_CHECK(cudaStreamSynchronize(context_.stream(stream)));
+  }
+  std::unique_ptr<Event> make_event() override { return cuda::make_event(context_); }
+
+  void gemm(const Matrix& a, const Matrix& b, const Matrix& c,
+            const GemmOptions& options) override {
+    products_.multiply(a, b, c, options);
+  }
+
+  // None: all attention is by the kernels of attention.h.
+  bool takes_attention(const AttentionArgs&) override { return false; }
+  void attention_forward(const AttentionArgs&, const Tensor&, const Tensor&) override {
+    no_attention();
+  }
+  void attention_backward(const AttentionArgs&, const Tensor&, const Tensor&, const Tensor&,
+                          const Tensor&, const Tensor&, const Tensor&) override {
+    no_attention();
+  }
+
+ private:
+  [[noreturn]] static void no_attention() {
+    fail(ErrorKind::bug, "attention: this build has no library for it");
+  }
+
+  Context context_;
+  DeviceMemory memory_{context_};
+  CublasLtGemm products_{context_, memory_};
+};
+
+}  // namespace
+
+Runtime& runtime(int device) {
+  constexpr int most_devices = 64;
+  check(device >= 0 && device < most_devices, "there is no GPU {}", device);
+  // Never destroyed: tensors of static lifetime may give their memory back after main.
+  static std::mutex mutex;
+  static std::array<LibraryRuntime*, most_devices> made{};
+  const std::lock_guard lock(mutex);
+  LibraryRuntime*& runtime = made[static_cast<std::size_t>(device)];
+  if (runtime == nullptr) runtime = new LibraryRuntime(device);
+  runtime->enter();
+  return *runtime;
+}
+
+}  // namespace skep::cuda
