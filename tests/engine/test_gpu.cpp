@@ -1,7 +1,6 @@
 // The GPU backend against the CPU's: every op of the table in every type and layout, attention and
 // products in the shapes where the kernels have edges, optimizers, memory. An op gets these tests
 // by having an entry.
-#ifdef SKEP_SIMULATED_GPU
 #include "tests/engine/gpu.h"
 
 #include <sys/wait.h>
@@ -195,4 +194,3 @@ TEST_CASE("gpu: memory is counted and used again") {
 
 }  // namespace
 }  // namespace skep::testing
-#endif

@@ -1,5 +1,4 @@
 // The simulated GPU finds what a GPU would only sometimes show: kernels planted with faults.
-#ifdef SKEP_SIMULATED_GPU
 #include <catch2/catch.hpp>
 #include <set>
 
@@ -103,4 +102,3 @@ TEST_CASE("simulated gpu: what no warp could do is an error, and the next kernel
 
 }  // namespace
 }  // namespace skep::testing
-#endif

@@ -63,7 +63,7 @@ double largest_difference(const Recording& a, const Recording& b) {
 
 }  // namespace
 
-TEST_CASE("gpu: fifty steps have the losses of the CPU, alone and as two ranks") {
+TEST_CASE("gpu: fifty steps have the losses of the CPU, alone and as two ranks", "[gpu]") {
   const ScratchFolder scratch;
   Config config = tiny_config(scratch.path);
   config.run.steps = 50;
@@ -73,7 +73,7 @@ TEST_CASE("gpu: fifty steps have the losses of the CPU, alone and as two ranks")
   CHECK(largest_difference(train_on("cuda", config, 2), cpu) < 1e-4);
 }
 
-TEST_CASE("gpu: every way to meet, every type") {
+TEST_CASE("gpu: every way to meet, every type", "[gpu]") {
   const ScratchFolder scratch;
   const std::vector<std::function<void(Config&)>> ways = {
       [](Config& c) { c.comm.reduction = "exact"; },
@@ -98,7 +98,8 @@ TEST_CASE("gpu: every way to meet, every type") {
   }
 }
 
-TEST_CASE("gpu: a checkpoint of the one goes on on the other, and bit for bit on the same") {
+TEST_CASE("gpu: a checkpoint of the one goes on on the other, and bit for bit on the same",
+          "[gpu]") {
   const ScratchFolder scratch;
   Config config = tiny_config(scratch.path);
   config.loss.z_weight = 0.01;
@@ -116,7 +117,7 @@ TEST_CASE("gpu: a checkpoint of the one goes on on the other, and bit for bit on
   CHECK(std::abs(other.validations.back() - whole.validations.back()) < 1e-4);
 }
 
-TEST_CASE("gpu: a fault in any kernel of the run shows in its losses") {
+TEST_CASE("gpu: a fault in any kernel of the run shows in its losses", "[gpu]") {
   const ScratchFolder scratch;
   Config config = tiny_config(scratch.path);
   simulated::take_kernels_seen();
