@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "engine/backends/backend.h"
+#include "engine/backends/cpu/gemm.h"
 
 namespace skep {
 namespace {
@@ -15,6 +16,14 @@ double type_bytes(const Parts& parts) {
   for (Parameter* p : parts.model->parameters())
     if (p->shape.rank() == 2) return static_cast<double>(size_of(p->compute.dtype()));
   return 4;
+}
+
+// Does the CPU make fp32 copies of what a narrow product reads and writes? The largest has the
+// feed-forward layer's inner width on one side.
+bool multiplies_wide(const Parts& parts) {
+  const DType compute = parts.parameters->compute_type();
+  if (parts.device.device.kind != Device::Kind::cpu) return false;
+  return compute == DType::f16 || (compute == DType::bf16 && !cpu::has_bf16_products());
 }
 
 // What is kept for backward, per token and block: the residual stream twice in fp32 (each norm's
@@ -30,9 +39,10 @@ double activation_bytes(const Parts& parts, double tokens) {
   const double head = std::min(tokens, head_chunk_rows) * vocab * (narrow == 4 ? 4 : 4 + narrow) +
                       vocab * width * 4;
   const double layers = static_cast<double>(c.layers);
+  const double copies = multiplies_wide(parts) ? 4 * width * (tokens * 5 + width * 4) : 0;
   if (parts.activations == Pass::Activations::recompute)
-    return tokens * (layers * width * 4 + ends) + std::max(head, tokens * block);
-  return tokens * (layers * block + ends) + head;
+    return tokens * (layers * width * 4 + ends) + std::max(head, tokens * block) + copies;
+  return tokens * (layers * block + ends) + head + copies;
 }
 
 // Each weight multiplies each token once forward and twice backward. Attention multiplies every
@@ -57,19 +67,21 @@ std::string row(std::string_view what, double amount, double unit, std::string_v
 class Explainer final : public Observer {
  public:
   explicit Explainer(const Parts& parts)
-      : traffic_(parts.comm.traffic()), predicted_(predict_step_costs(parts)) {
+      : device_(parts.device.device),
+        traffic_(parts.comm.traffic()),
+        predicted_(predict_step_costs(parts)) {
     std::fputs(describe_parameters(*parts.parameters).c_str(), stdout);
     std::fputs(("one step on this rank, predicted:\n" + rows(predicted_)).c_str(), stdout);
-    backend({}).reset_peak();
-    resident_ = static_cast<double>(backend({}).memory().in_use);
-    flops_ = backend({}).product_flops();
+    backend(device_).reset_peak();
+    resident_ = static_cast<double>(backend(device_).memory().in_use);
+    flops_ = backend(device_).product_flops();
   }
   void on_step(const StepReport&) override {
     if (done_) return;
     done_ = true;
     StepCosts measured;
-    measured.activation_bytes = static_cast<double>(backend({}).memory().peak) - resident_;
-    measured.product_flops = backend({}).product_flops() - flops_;
+    measured.activation_bytes = static_cast<double>(backend(device_).memory().peak) - resident_;
+    measured.product_flops = backend(device_).product_flops() - flops_;
     measured.bytes_sent = static_cast<double>(traffic_.by_phase()["step"].bytes_sent);
     std::fputs(("one step on this rank, measured:\n" + rows(measured)).c_str(), stdout);
   }
@@ -82,6 +94,7 @@ class Explainer final : public Observer {
            row("sent to other ranks", costs.bytes_sent, 1e6, "MB") + "\n";
   }
 
+  const Device device_;
   const Traffic& traffic_;
   StepCosts predicted_;
   double resident_ = 0, flops_ = 0;
