@@ -7,6 +7,7 @@
 #include "engine/core/error.h"
 
 #ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 
@@ -54,6 +55,10 @@ Fiber::Fiber(std::function<void(Fiber&)> work) : work_(std::move(work)) {
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   check(memory != MAP_FAILED, "simulated GPU: no memory for a stack");
   stack_ = static_cast<std::byte*>(memory);
+#ifdef __SANITIZE_ADDRESS__
+  // A fiber that was left for good may have lain here, its frames still marked.
+  __asan_unpoison_memory_region(stack_, stack_bytes);
+#endif
   // As if begin() had been left just before its first instruction; below it the return address that
   // the ABI's alignment wants, and that nobody uses.
   auto** top = reinterpret_cast<void**>(stack_ + stack_bytes);
