@@ -5,4 +5,4 @@ set_source_files_properties(${kernel_files} PROPERTIES LANGUAGE CUDA)
 # fmt 9 turns its checks of format strings off under nvcc, and then does not compile as C++20.
 target_compile_options(engine PRIVATE
   "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-DFMT_USE_CONSTEXPR=1>")
-target_link_libraries(engine PRIVATE CUDA::cudart CUDA::cublasLt)
+target_link_libraries(engine PRIVATE CUDA::cudart CUDA::cublasLt cudnn::cudnn)

@@ -64,7 +64,7 @@ ParameterStore::ParameterStore(std::span<Module* const> roots, std::uint64_t see
   values_ = zeros({total}, masters, device);
   grads_ = zeros({total}, masters, device);
   if (compute && *compute != masters) compute_ = zeros({total}, *compute, device);
-  host_values_ = on_host() ? values_ : zeros({total}, masters);
+  host_values_ = on_host() ? values_ : staging({total}, masters, device);
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     Entry& entry = entries_[i];
     entry.value = view(values_, entry);
@@ -97,28 +97,39 @@ void ParameterStore::commit() {
 }
 
 // The host's block is made when somebody first asks for it.
-void ParameterStore::bring_gradients(std::int64_t begin, std::int64_t end) const {
+std::shared_ptr<Crossing> ParameterStore::bring_gradients(std::int64_t begin,
+                                                          std::int64_t end) const {
   if (!host_grads_.defined())
-    host_grads_ = on_host() ? grads_ : zeros(grads_.shape(), grads_.dtype());
-  if (on_host() || host_parts_.covers(begin, end)) return;
-  transfer(host_grads_.sliced(0, begin, end - begin), grads_.sliced(0, begin, end - begin));
-  host_parts_.add(begin, end);
+    host_grads_ = on_host() ? grads_ : staging(grads_.shape(), grads_.dtype(), device());
+  if (on_host() || begin == end) return std::make_shared<FinishedCrossing>();
+  if (const auto* part = host_parts_.having(begin, end)) return part->crossing;
+  std::shared_ptr<Crossing> crossing = start_transfer(host_grads_.sliced(0, begin, end - begin),
+                                                      grads_.sliced(0, begin, end - begin));
+  host_parts_.add({begin, end, crossing});
+  return crossing;
 }
 
 const Tensor& ParameterStore::grads() const {
-  bring_gradients(0, size());
+  bring_gradients(0, size())->wait();
   return host_grads_;
 }
 
 std::span<float> ParameterStore::grads(std::int64_t begin, std::int64_t end) const {
-  bring_gradients(begin, end);
+  bring_gradients(begin, end)->wait();
   return {host_grads_.data<float>() + begin, static_cast<std::size_t>(end - begin)};
+}
+
+void ParameterStore::return_gradients(std::int64_t begin, std::int64_t end) {
+  if (on_host() || begin == end) return;
+  start_transfer(grads_.sliced(0, begin, end - begin), host_grads_.sliced(0, begin, end - begin));
+  host_parts_.remove(begin, end);
 }
 
 // What the host has may have been changed there.
 const Tensor& ParameterStore::working_grads() {
-  for (const auto& [begin, end] : host_parts_.parts())
-    transfer(grads_.sliced(0, begin, end - begin), host_grads_.sliced(0, begin, end - begin));
+  for (const auto& part : host_parts_.parts())
+    start_transfer(grads_.sliced(0, part.begin, part.end - part.begin),
+                   host_grads_.sliced(0, part.begin, part.end - part.begin));
   host_parts_.clear();
   return grads_;
 }

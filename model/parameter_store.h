@@ -7,32 +7,42 @@
 // host, where messages and files are made. Asking for the one brings over what was written to the
 // other; on the CPU they are one block and nothing moves.
 #include <functional>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "engine/backends/crossing.h"
 #include "engine/optim/optimizer.h"
 #include "model/module.h"
 
 namespace skep {
 
-/// Parts of a line that are covered.
-class Cover {
+/// The gradients that the host has, or will have when their crossing is done, by their place in the
+/// block.
+class HostParts {
  public:
-  const auto& parts() const { return parts_; }
+  struct Part {
+    std::int64_t begin, end;
+    std::shared_ptr<Crossing> crossing;
+  };
+  const std::vector<Part>& parts() const { return parts_; }
   void clear() { parts_.clear(); }
-  void add(std::int64_t begin, std::int64_t end) { parts_.emplace_back(begin, end); }
-  /// Does one of the parts cover all of this?
-  bool covers(std::int64_t begin, std::int64_t end) const {
-    for (const auto& [b, e] : parts_)
-      if (b <= begin && end <= e) return true;
-    return false;
+  void add(Part part) { parts_.push_back(std::move(part)); }
+  void remove(std::int64_t begin, std::int64_t end) {
+    std::erase_if(parts_, [&](const Part& p) { return begin <= p.begin && p.end <= end; });
+  }
+  /// The part that has all of this; null when none has.
+  const Part* having(std::int64_t begin, std::int64_t end) const {
+    for (const Part& part : parts_)
+      if (part.begin <= begin && end <= part.end) return &part;
+    return nullptr;
   }
 
  private:
-  std::vector<std::pair<std::int64_t, std::int64_t>> parts_;
+  std::vector<Part> parts_;
 };
 
 class ParameterStore {
@@ -60,6 +70,11 @@ class ParameterStore {
   const Tensor& grads() const;
   /// Of the host's gradients only the elements [begin, end), whose backward is complete.
   std::span<float> grads(std::int64_t begin, std::int64_t end) const;
+  /// Starts to bring that part over, beside other work; grads() of the same part, asked for when it
+  /// is done, does not wait.
+  std::shared_ptr<Crossing> bring_gradients(std::int64_t begin, std::int64_t end) const;
+  /// What the host has made of that part starts to go back, beside other work.
+  void return_gradients(std::int64_t begin, std::int64_t end);
   /// One parameter of values(), in its shape.
   Tensor host_value(const Entry& entry) const;
   /// At work, for an update there: afterwards commit().
@@ -93,14 +108,12 @@ class ParameterStore {
 
  private:
   bool on_host() const { return values_.device().kind == Device::Kind::cpu; }
-  void bring_gradients(std::int64_t begin, std::int64_t end) const;
-
   Tensor values_, grads_;  // at work
   Tensor compute_;         // the narrow copy, in the same layout; or undefined
   // What the host has of both; brought up to date when somebody looks.
   mutable Tensor host_values_, host_grads_;
   mutable bool host_values_current_ = true;
-  mutable Cover host_parts_;  // of the gradients: brought over since the last backward
+  mutable HostParts host_parts_;  // of the gradients: brought over since the last backward
   std::vector<Entry> entries_;
   std::size_t model_entries_ = 0;
   std::vector<FlatRange> decay_ranges_;

@@ -85,8 +85,10 @@ LossScaler::Settings scaler_settings(const Config& config, const BatchSplit& spl
   settings.growth_interval = p.growth_interval;
   settings.min_scale = p.min_scale / unit;
   if (p.loss_scale != "dynamic") {
+    settings.unit = unit;
     settings.scale = std::stod(p.loss_scale) / unit;
   } else if (p.compute == "fp16") {
+    settings.unit = unit;
     settings.kind = LossScaler::Kind::dynamic;
     settings.scale = std::max(65536.0, p.min_scale) / unit;
   }
@@ -223,7 +225,8 @@ Parts build_parts(const Config& config, Communicator& comm, const std::vector<in
   parts.model = make_model(model);
   parts.objective = make_next_token(config.loss.z_weight, task_weighting(config.loss));
   const std::array<Module*, 2> modules{parts.model.get(), parts.objective->module()};
-  parts.device = choose_device(config.device.kind, local_place(hosts, comm.rank()));
+  parts.device = choose_device(config.device.kind, local_place(hosts, comm.rank()),
+                               config.device.share ? Sharing::yes : Sharing::no);
   parts.parameters = std::make_unique<ParameterStore>(
       modules, config.run.seed, DType::f32, compute_dtype(config.precision), parts.device.device);
   if (config.loss.view_weighting == "adaptive")
@@ -239,7 +242,8 @@ Parts build_parts(const Config& config, Communicator& comm, const std::vector<in
   parts.reduction = make_reduction(config, parts.parameters->size());
   parts.phases = make_phases(config, comm, hosts, parts.reduction, steps_per_epoch);
   check_step_memory(parts);
-  parts.monitor = std::make_unique<Monitor>(comm, config.run.log_every);
+  parts.monitor = std::make_unique<Monitor>(
+      comm, config.run.log_every, [] { return doctor::find_memory(); }, parts.device.device);
   return parts;
 }
 

@@ -57,7 +57,8 @@ void add_flags(CLI::App& app, Flags& flags) {
   app.add_flag("--print-config", flags.print_config, "print the effective configuration as TOML");
   app.add_flag("--print-completion", flags.print_completion,
                "print what lets bash complete these options: source <(train --print-completion)");
-  flags.file_option = app.add_option("--config", flags.file, "settings; flags win over it")
+  flags.file_option = app.add_option("--config", flags.file,
+                                     "settings as TOML, also [[phase]] entries; flags win over it")
                           ->type_name("FILE.toml")
                           ->take_last();
   const Config defaults;

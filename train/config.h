@@ -91,6 +91,7 @@ struct PrecisionSection {
 
 struct DeviceSection {
   std::string kind = "auto";
+  bool share = false;
 };
 
 struct CommSection {
@@ -202,6 +203,8 @@ std::string print_config(const Config& config);
 
 /// Checks what no single key can tell: sizes that must divide, keys that exclude each other.
 void validate(const Config& config, std::int64_t ranks);
+/// Settings that were changed and change nothing beside the others, a line for each.
+std::vector<std::string> find_idle_settings(const Config& config);
 
 /// How one global batch is cut: every rank runs `accumulation` micro-batches of `micro_batch`
 /// sequences before the optimizer moves once.

@@ -37,8 +37,10 @@ Rule from_to(std::int64_t low, std::int64_t high) {
 
 Rule size_from(std::int64_t low) { return from_to(low, std::numeric_limits<std::int32_t>::max()); }
 
-Rule finite() {
-  return {"finite", [](const ConfigValue& value) { return std::isfinite(as_number(value)); }};
+Rule within(double low, double high) {
+  return {fmt::format("from {:g} to {:g}", low, high), [=](const ConfigValue& value) {
+            return as_number(value) >= low && as_number(value) <= high;
+          }};
 }
 
 Rule above_zero() {

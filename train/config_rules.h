@@ -23,7 +23,7 @@ Rule at_least(double low);
 Rule from_to(std::int64_t low, std::int64_t high);
 /// Sizes of things in memory. The bound keeps products of two of them within 64 bits.
 Rule size_from(std::int64_t low);
-Rule finite();
+Rule within(double low, double high);
 Rule above_zero();
 Rule above_zero_or_inf();
 Rule power_of_two();  ///< from 1 to 2^40

@@ -169,6 +169,8 @@ void add_device(std::vector<ConfigKey>& keys) {
   device.add("kind", &DeviceSection::kind, one_of({"auto", "cpu", "cuda"}),
              "where ranks compute; cuda: each on a GPU of its own; auto: that, where there are as "
              "many as ranks");
+  device.add("share", &DeviceSection::share, any(),
+             "ranks of a host may share its GPUs, taking turns: for trying things out");
 }
 
 void add_comm(std::vector<ConfigKey>& keys) {
@@ -238,7 +240,7 @@ void add_loss(std::vector<ConfigKey>& keys) {
   Section loss(keys, "loss", &Config::loss);
   loss.add("view_weighting", &LossSection::view_weighting, one_of({"uniform", "adaptive"}),
            "adaptive: the batch of each rank, a view, weighs by its loss");
-  loss.add("temperature", &LossSection::temperature, finite(),
+  loss.add("temperature", &LossSection::temperature, within(-100, 100),
            "of adaptive: above 0 views with a large loss weigh more, below 0 less");
   loss.add("ema", &LossSection::ema, fraction_below_one(),
            "share of the past in the losses that adaptive looks at; several micro-batches a step "

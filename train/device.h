@@ -16,8 +16,11 @@ struct LocalPlace {
   int rank = 0, ranks = 1;
 };
 
-/// kind: auto, cpu, cuda. Each rank of a host gets a GPU of its own. Error(usage) when cuda is
-/// asked for and cannot be had; auto then stays on the CPU.
-ChosenDevice choose_device(const std::string& kind, const LocalPlace& place);
+enum class Sharing { no, yes };
+
+/// kind: auto, cpu, cuda. Each rank of a host gets a GPU of its own, unless they share.
+/// Error(usage) when cuda is asked for and cannot be had; auto then stays on the CPU.
+ChosenDevice choose_device(const std::string& kind, const LocalPlace& place,
+                           Sharing sharing = Sharing::no);
 
 }  // namespace skep

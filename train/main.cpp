@@ -45,8 +45,13 @@ std::string checkpoint_to_resume(const Config& config, std::vector<std::string>&
   const std::string folder = checkpoint_directory(config);
   std::string found =
       newest_checkpoint(folder, [&](const std::string& note) { notes.push_back(note); });
-  if (found.empty())
-    notes.push_back(fmt::format("no checkpoint in {}: starting from the beginning", folder));
+  if (!found.empty()) return found;
+  if (!notes.empty())
+    fail(ErrorKind::data,
+         "run.resume auto: no checkpoint in {} is whole (the newest: {}); run.resume none begins "
+         "anew",
+         folder, notes.front());
+  notes.push_back(fmt::format("no checkpoint in {}: starting from the beginning", folder));
   return found;
 }
 
@@ -58,11 +63,20 @@ void settle_chaos_seed(DataSection& data, const std::string& checkpoint, Communi
   if (data.chaos_seed == 0) data.chaos_seed = draw_chaos_seed(comm, host);
 }
 
+std::vector<std::unique_ptr<RunLock>> lock_folders(const Config& config) {
+  std::vector<std::unique_ptr<RunLock>> locks;
+  locks.push_back(std::make_unique<RunLock>(run_directory(config), "run.name or run.dir"));
+  if (!config.checkpoint.dir.empty())
+    locks.push_back(std::make_unique<RunLock>(checkpoint_directory(config), "checkpoint.dir"));
+  return locks;
+}
+
 void resume(Trainer& trainer, const std::string& checkpoint, std::int64_t steps,
             std::vector<std::string>& notes) {
   const auto started = std::chrono::steady_clock::now();
-  trainer.resume(checkpoint);
+  std::vector<std::string> told = trainer.resume(checkpoint);
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - started;
+  for (std::string& line : told) notes.push_back(std::move(line));
   notes.push_back(fmt::format("resumed from {} at step {} (after {:.3f} s)", checkpoint,
                               trainer.first_step(), taken.count()));
   if (trainer.first_step() >= steps)
@@ -109,9 +123,9 @@ void train(const ParsedCommand& command, const Environment& environment,
     trainer = std::make_unique<Trainer>(*parts, build_limits(config));
     if (!checkpoint.empty()) resume(*trainer, checkpoint, config.run.steps, notes);
   });
-  std::unique_ptr<RunLock> lock;
+  std::vector<std::unique_ptr<RunLock>> locks;
   together([&] {
-    if (environment.rank() == 0) lock = std::make_unique<RunLock>(run_directory(config));
+    if (environment.rank() == 0) locks = lock_folders(config);
   });
   std::string lack_of_room;
   together([&] {
@@ -122,6 +136,7 @@ void train(const ParsedCommand& command, const Environment& environment,
   together([&] { add_observers(*parts, config, trainer->first_step()); });
   std::unique_ptr<Watchdog> watchdog = build_watchdog(config, comm);
   notes.insert(notes.begin(), describe_run(config, *parts, ranks));
+  for (std::string& idle : find_idle_settings(config)) notes.push_back(std::move(idle));
   const std::string crowding = find_crowding(group_by_host(ranks));
   for (auto& observer : parts->observers) {
     for (const std::string& note : notes) observer->on_message(note);

@@ -84,7 +84,7 @@ void try_writing(const std::string& folder) {
 
 }  // namespace
 
-RunLock::RunLock(const std::string& folder) {
+RunLock::RunLock(const std::string& folder, const std::string& keys) {
   make_directories(folder);
   const std::string path = folder + "/lock";
   descriptor_ = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
@@ -92,9 +92,8 @@ RunLock::RunLock(const std::string& folder) {
     fail(ErrorKind::storage, "{}: cannot be opened for writing: {}", path,
          describe_write_error(errno));
   if (flock(descriptor_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
-    fail(ErrorKind::usage,
-         "{} is in use by another run that has not ended: choose another run.name or run.dir",
-         folder);
+    fail(ErrorKind::usage, "{} is in use by another run that has not ended: choose another {}",
+         folder, keys);
 }
 
 RunLock::~RunLock() { close(descriptor_); }

@@ -10,10 +10,11 @@
 
 namespace skep {
 
-/// Held while a run writes into its folder: a second run there is Error(usage).
+/// Held while a run writes into a folder: a second run there is Error(usage), which says what to
+/// set to another one.
 class RunLock {
  public:
-  explicit RunLock(const std::string& folder);
+  RunLock(const std::string& folder, const std::string& keys);
   ~RunLock();
   RunLock(const RunLock&) = delete;
   RunLock& operator=(const RunLock&) = delete;

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "engine/autograd/tape.h"
+#include "engine/backends/transfer.h"
 #include "engine/core/background.h"
 #include "train/clip.h"
 #include "train/evaluate.h"
@@ -17,6 +18,9 @@ namespace skep {
 namespace {
 
 constexpr std::int64_t most_skips_in_a_row = 20;
+// A loss scale finds its place within a few steps; more without learning may be a run that
+// diverges.
+constexpr std::int64_t most_unlearned_before_save = 3;
 
 double seconds_now() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -46,6 +50,7 @@ Trainer::Trainer(Parts& parts, const Limits& limits)
 }
 
 RunEnd Trainer::run() {
+  if (came_apart_ && !apart()) become_one();
   if (progress_.step == 0 || !apart()) check_replicas();
   const Background messages([this] { phase_->sync->progress(); });
   while (progress_.step < limits_.steps) {
@@ -119,18 +124,21 @@ StepTotals Trainer::fill_gradients(const SyncRound& round) {
     pass.activations = parts_.activations;
     Tape tape;  // records every op below
     const Tensor loss = parts_.objective->loss(*parts_.model, batch, pass);
-    const ViewLoss view{loss.item(), batch.counted_targets()};
-    const double weight = parts_.views ? parts_.views->weight(view, parts_.comm) : 1;
+    PendingScalar loss_sum(loss);
+    const double tokens = batch.counted_targets();
+    double weight = 1;
+    if (parts_.views) weight = parts_.views->weight({loss_sum.value(), tokens}, parts_.comm);
     phase_->sync->before_backward(*parts_.parameters, round,
                                   {i, parts_.loader->split().accumulation});
     parts_.comm.doing("backward of the loss");
     parts_.parameters->begin_backward();
     // Writes into parameters->grads(); what is complete may travel already.
     tape.backward(loss, parts_.scaler->scale() * weight);
-    totals.loss_sum += view.loss_sum;
-    totals.tokens += view.tokens;
-    const std::vector<Task> tasks = parts_.objective->tasks();
-    for (std::size_t t = 0; t < tasks.size(); ++t) totals.task_sums.at(t) += tasks[t].loss_sum;
+    phase_->sync->end_backward();
+    totals.loss_sum += loss_sum.value();
+    totals.tokens += tokens;
+    tasks_ = parts_.objective->tasks();
+    for (std::size_t t = 0; t < tasks_.size(); ++t) totals.task_sums.at(t) += tasks_[t].loss_sum;
   }
   if (parts_.views) parts_.views->end_step({totals.loss_sum, totals.tokens}, parts_.comm);
   unused_.found(parts_.parameters->zero_unwritten(), progress_.step + 1, parts_.comm.rank());
@@ -143,7 +151,10 @@ void Trainer::enter(Phase& phase) {
   const bool were_apart = apart();
   phase_ = &phase;
   say(fmt::format("step {}: phase {}", progress_.step + 1, phase.name));
-  if (!were_apart || phase.sync->starts_from() == Replicas::apart) return;
+  if (were_apart && phase.sync->starts_from() == Replicas::equal) become_one();
+}
+
+void Trainer::become_one() {
   const double before = rejoin(*parts_.parameters, *parts_.optimizer, *parts_.scaler, parts_.comm);
   check_replicas();
   say(fmt::format("step {}: the ranks are one again: consensus distance {:.3g} before, 0 after",
@@ -172,13 +183,16 @@ Trainer::Outcome Trainer::update(const StepTotals& summed, double lr) {
   const double scale = parts_.scaler->scale();
   const bool finite = clip.finite && std::isfinite(summed.loss_sum);
   if (!finite && !parts_.scaler->can_lower()) tell_where_numbers_were_lost();
+  if (!finite && parts_.scaler->handles_overflow() && !parts_.scaler->can_lower())
+    give_up_scaling();
   using Gradients = LossScaler::Gradients;
   parts_.scaler->look(finite ? Gradients::finite : Gradients::overflowed);
   if (!finite) {
     const char* what = clip.finite ? "loss" : "gradient";
     if (parts_.scaler->handles_overflow())
       say(fmt::format("step {}: the {} is not finite; no update, loss scale {:g} after {:g}",
-                      progress_.step + 1, what, parts_.scaler->scale(), scale));
+                      progress_.step + 1, what, parts_.scaler->told(parts_.scaler->scale()),
+                      parts_.scaler->told(scale)));
     else
       warn(progress_.step + 1, fmt::format("the {} is not finite; no update", what));
     return {clip.norm, false, true};
@@ -187,6 +201,13 @@ Trainer::Outcome Trainer::update(const StepTotals& summed, double lr) {
                            clip.factor);
   store.commit();
   return {clip.norm, true, true};
+}
+
+void Trainer::give_up_scaling() {
+  fail(ErrorKind::non_finite,
+       "step {}: the gradient still overflows at a loss scale of {:g}, and precision.min_scale "
+       "forbids a lower one: that floor is too high, or the run has diverged: {}",
+       progress_.step + 1, parts_.scaler->told(parts_.scaler->scale()), advice());
 }
 
 void Trainer::tell_where_numbers_were_lost() {
@@ -216,9 +237,9 @@ void Trainer::report(const StepTotals& totals, const Outcome& outcome, double lr
   r.bytes_sent = parts_.comm.traffic().total().bytes_sent;
   r.topology = phase_->topology->name();
   r.sync = phase_->sync->name();
-  r.scale = parts_.scaler->scale();
+  r.scale = parts_.scaler->told(parts_.scaler->scale());
   r.skipped = outcome.due && !outcome.updated;
-  for (const Task& task : parts_.objective->tasks())
+  for (const Task& task : tasks_)
     r.tasks.push_back({task.name, totals.task_sums.at(r.tasks.size()) / totals.tokens, task.weight,
                        task.log_variance});
   parts_.comm.doing("reporting the step");
@@ -230,6 +251,9 @@ void Trainer::report(const StepTotals& totals, const Outcome& outcome, double lr
 // Every rank has the same gradients, so every rank decides the same.
 void Trainer::stop_if_hopeless(const Outcome& outcome, const StepTotals& totals) {
   if (!outcome.due) return;
+  const bool learned = outcome.updated && std::isfinite(totals.loss_sum);
+  unlearned_in_a_row_ = learned || totals.tokens == 0 ? 0 : unlearned_in_a_row_ + 1;
+  if (!std::isfinite(totals.loss_sum)) unlearned_in_a_row_ += most_unlearned_before_save;
   const bool harmless = totals.tokens == 0 || parts_.scaler->handles_overflow();
   skipped_in_a_row_ = outcome.updated || harmless ? 0 : skipped_in_a_row_ + 1;
   if (skipped_in_a_row_ >= most_skips_in_a_row)
@@ -244,7 +268,8 @@ void Trainer::between_steps() {
   if (progress_.step == limits_.steps) return;
   if (!end_cycle() && due(progress_.step, limits_.eval_every)) validate();
   // While nothing is learned, nothing is saved: it would push out what was good.
-  if (due(progress_.step, limits_.checkpoint_every) && skipped_in_a_row_ == 0) save();
+  const bool learns = skipped_in_a_row_ == 0 && unlearned_in_a_row_ < most_unlearned_before_save;
+  if (due(progress_.step, limits_.checkpoint_every) && learns) save();
 }
 
 std::optional<double> Trainer::validate() {

@@ -86,6 +86,7 @@ struct Progress {
   std::int64_t tokenizer_hash = 0, data_hash = 0;
   /// Of chaotic sharding: who deals what to how many; all 0 with even sharding.
   std::int64_t chaos_seed = 0, chaos_common = 0, chaos_ranks = 0;
+  std::int64_t apart = 0;  ///< 1: each rank has weights and moments of its own
 
   void archive(Archive& archive);
 };
@@ -94,8 +95,9 @@ class Trainer {
  public:
   Trainer(Parts& parts, const Limits& limits);
 
-  /// Restores a checkpoint; Error(data) when it does not continue this run.
-  void resume(const std::string& checkpoint);
+  /// Restores a checkpoint; Error(data) when it does not continue this run. Returns what is to be
+  /// told about it.
+  std::vector<std::string> resume(const std::string& checkpoint);
   std::int64_t first_step() const { return progress_.step; }
   /// About what one checkpoint takes on the disk, the parts of all ranks together.
   double checkpoint_bytes();
@@ -116,6 +118,7 @@ class Trainer {
   Waits waited() const;  // since the start
   RunEnd stop();
   void enter(Phase& phase);
+  void become_one();
   void share_buffers(const SyncRound& round);
   StepTotals fill_gradients(const SyncRound& round);
   Outcome update(const StepTotals& summed, double lr);
@@ -134,6 +137,7 @@ class Trainer {
   void check_replicas();
   void stop_if_hopeless(const Outcome& outcome, const StepTotals& totals);
   void tell_where_numbers_were_lost();
+  void give_up_scaling();
   void say(const std::string& text);
   void warn(std::int64_t step, const std::string& text);
   void warn_of_repeats();
@@ -143,9 +147,12 @@ class Trainer {
   Phase* phase_;  // of the last step
   UnusedParameters unused_;
   Progress progress_;
+  bool came_apart_ = false;  // were ranks apart in the checkpoint that this run goes on from?
+  std::vector<Task> tasks_;  // of the step, with the weights it was made with
   Repeats repeats_;
-  std::int64_t skipped_in_a_row_ = 0;
-  std::string lost_numbers_;  // how the steps skipped in a row began
+  std::int64_t skipped_in_a_row_ = 0;    // without a scaler that may help
+  std::int64_t unlearned_in_a_row_ = 0;  // for any reason, or with a loss that is not finite
+  std::string lost_numbers_;             // how the steps skipped in a row began
   Checkpointer checkpoints_;
   Witness witness_;               // of the checkpoint last begun or read
   std::int64_t saved_step_ = -1;  // of the checkpoint last completed or read

@@ -37,7 +37,7 @@ void Trainer::save() {
   parts_.comm.set_phase("checkpoint");
   const std::int64_t last_step = progress_.position - parts_.loader->split().global_batch();
   witness_ = call_witness(*parts_.model, *parts_.objective, *parts_.loader, parts_.device.device,
-                          std::max<std::int64_t>(last_step, 0));
+                          std::max<std::int64_t>(last_step, 0), parts_.parameters->compute_type());
   checkpoints_.begin(progress_.step, content());
 }
 
@@ -54,6 +54,7 @@ void Trainer::finish_save() {
 }
 
 CheckpointContent Trainer::content() {
+  progress_.apart = apart();
   return {*parts_.model,
           *parts_.parameters,
           parts_.tokenizer.get(),
@@ -79,9 +80,10 @@ CheckpointContent Trainer::content() {
 
 double Trainer::checkpoint_bytes() { return skep::checkpoint_bytes(content()); }
 
-void Trainer::resume(const std::string& checkpoint) {
+std::vector<std::string> Trainer::resume(const std::string& checkpoint) {
   const Progress configured = progress_;
-  load_checkpoint(checkpoint, content());
+  std::vector<std::string> notes = load_checkpoint(checkpoint, content());
+  came_apart_ = progress_.apart != 0;
   if (progress_.step > 0) phase_ = &parts_.phases->at(progress_.step - 1);
   saved_step_ = progress_.step;
   auto must_match = [&](std::string_view what, std::int64_t saved, std::int64_t now) {
@@ -94,13 +96,30 @@ void Trainer::resume(const std::string& checkpoint) {
   must_match("data.chaos_seed", progress_.chaos_seed, configured.chaos_seed);
   must_match("number of common samples (data.common_fraction)", progress_.chaos_common,
              configured.chaos_common);
-  must_match("number of samples in an epoch", progress_.epoch_samples, configured.epoch_samples);
-  must_match("tokenizer hash", progress_.tokenizer_hash, configured.tokenizer_hash);
-  must_match("hash of the training data", progress_.data_hash, configured.data_hash);
-  require_same(witness_,
-               call_witness(*parts_.model, *parts_.objective, *parts_.loader, parts_.device.device,
-                            witness_.sample),
-               parts_.parameters->compute_type(), checkpoint);
+  if (progress_.epoch_samples != configured.epoch_samples)
+    fail(ErrorKind::data,
+         "{}: cannot continue this run: its number of samples in an epoch was {}, now it is {}: "
+         "data.train, data.val, data.val_fraction, data.drop_last or model.context has changed",
+         checkpoint, progress_.epoch_samples, configured.epoch_samples);
+  if (progress_.tokenizer_hash != configured.tokenizer_hash)
+    fail(ErrorKind::data,
+         "{}: cannot continue this run: data.tokenizer is not the one it has trained with",
+         checkpoint);
+  if (progress_.data_hash != configured.data_hash)
+    fail(ErrorKind::data,
+         "{}: cannot continue this run: the text of data.train is not the one it has trained on",
+         checkpoint);
+  const Witness now =
+      call_witness(*parts_.model, *parts_.objective, *parts_.loader, parts_.device.device,
+                   witness_.sample, parts_.parameters->compute_type());
+  if (now.compute == witness_.compute) {
+    require_same(witness_, now, checkpoint);
+  } else {
+    notes.push_back(
+        "precision.compute is not what it was: the loss that was saved to compare with "
+        "is left aside");
+  }
+  return notes;
 }
 
 void Progress::archive(Archive& archive) {
@@ -115,6 +134,7 @@ void Progress::archive(Archive& archive) {
   archive.field("chaos_seed", chaos_seed);
   archive.field("chaos_common", chaos_common);
   archive.field("chaos_ranks", chaos_ranks);
+  archive.field("apart", apart);
 }
 
 }  // namespace skep

@@ -2,7 +2,9 @@
 // The seam between ops and devices: memory, matrix products, attention. Everything else an op does
 // goes through engine/kernels and needs no seam.
 #include <cstddef>
+#include <memory>
 
+#include "engine/backends/crossing.h"
 #include "engine/backends/matrix.h"
 #include "engine/kernels/launch.h"
 
@@ -44,9 +46,19 @@ class Backend {
   /// for nothing.
   virtual void* allocate(std::size_t bytes) = 0;
   virtual void release(void* data, std::size_t bytes) = 0;
-  /// Between this device's memory and the host's; done when they return.
+  /// Between this device's memory and the host's; for the host it is done when they return.
   virtual void copy_from_host(void* to, const void* from, std::size_t bytes) = 0;
   virtual void copy_to_host(void* to, const void* from, std::size_t bytes) = 0;
+  /// The same, after all that was asked of the device so far and beside what is asked of it later.
+  /// Both memories must be left alone until the copy is made; only work on the device that is asked
+  /// for later may count on start_copy_from_host. The host's memory is allocate_staging()'s.
+  virtual std::unique_ptr<Crossing> start_copy_from_host(void* to, const void* from,
+                                                         std::size_t bytes) = 0;
+  virtual std::unique_ptr<Crossing> start_copy_to_host(void* to, const void* from,
+                                                       std::size_t bytes) = 0;
+  /// Memory of the host that this device reaches by itself, without a detour.
+  virtual void* allocate_staging(std::size_t bytes) = 0;
+  virtual void release_staging(void* data, std::size_t bytes) = 0;
 
   /// c (=, +=) alpha a b + bias. (m, k) (k, n) -> (m, n).
   virtual void gemm(const Matrix& a, const Matrix& b, const Matrix& c,

@@ -33,6 +33,44 @@ void transfer(const Tensor& out, const Tensor& from) {
   }
 }
 
+Tensor staging(const Shape& shape, DType dtype, Device device) {
+  const std::size_t bytes = static_cast<std::size_t>(shape.numel()) * size_of(dtype);
+  Tensor t(Storage::staging(bytes, device), shape, contiguous_strides(shape), 0, dtype);
+  fill(t, 0);
+  return t;
+}
+
+std::unique_ptr<Crossing> start_transfer(const Tensor& out, const Tensor& from) {
+  check(out.dtype() == from.dtype() && out.shape() == from.shape() && out.is_contiguous() &&
+            from.is_contiguous(),
+        "transfer: {} {} does not cross to {} {} as it is", name_of(from.dtype()), from.shape(),
+        name_of(out.dtype()), out.shape());
+  check(on_cpu(out) != on_cpu(from), "transfer: one of two tensors is to be on the host");
+  out.storage()->bump_version();
+  if (on_cpu(out))
+    return backend(from.device()).start_copy_to_host(out.raw(), from.raw(), out.bytes());
+  return backend(out.device()).start_copy_from_host(out.raw(), from.raw(), out.bytes());
+}
+
+PendingScalar::PendingScalar(const Tensor& scalar) : scalar_(contiguous(scalar)) {
+  check(scalar.numel() == 1, "a scalar has one element, this tensor is {}", scalar.shape());
+  if (on_cpu(scalar_)) {
+    host_ = scalar_;
+    return;
+  }
+  host_ = staging(scalar_.shape(), scalar_.dtype(), scalar_.device());
+  crossing_ = start_transfer(host_, scalar_);
+}
+
+PendingScalar::~PendingScalar() {
+  if (crossing_) crossing_->wait();
+}
+
+double PendingScalar::value() {
+  if (crossing_) crossing_->wait();
+  return host_.item();
+}
+
 Tensor to_device(const Tensor& t, Device device) {
   if (!t.defined() || t.device() == device) return t;
   Tensor out = empty(t.shape(), t.dtype(), device);

@@ -1,5 +1,8 @@
 #pragma once
 // Tensors between the memories of devices.
+#include <memory>
+
+#include "engine/backends/crossing.h"
 #include "engine/core/tensor.h"
 
 namespace skep {
@@ -7,6 +10,30 @@ namespace skep {
 /// out = from, of one type, for any strides (broadcasting `from`); one of them is on the CPU. Done
 /// when it returns.
 void transfer(const Tensor& out, const Tensor& from);
+
+/// Zeros on the host, where copies to and from `device` need no detour.
+Tensor staging(const Shape& shape, DType dtype, Device device);
+
+/// As transfer(), between adjacent elements of one shape, beside other work: later work of the
+/// device sees what it is sent, the host what it is brought once the crossing is done. Until then
+/// both are left alone.
+std::unique_ptr<Crossing> start_transfer(const Tensor& out, const Tensor& from);
+
+/// The only element of a tensor, on its way to the host: value() waits for what was computed before
+/// this object was made, not for what was asked of the device since. The element must not change
+/// until then.
+class PendingScalar {
+ public:
+  explicit PendingScalar(const Tensor& scalar);
+  ~PendingScalar();
+  PendingScalar(const PendingScalar&) = delete;
+  PendingScalar& operator=(const PendingScalar&) = delete;
+  double value();
+
+ private:
+  Tensor scalar_, host_;  // kept until the crossing is done
+  std::unique_ptr<Crossing> crossing_;
+};
 
 /// The same values in the memory of `device`; `t` itself when they are there.
 Tensor to_device(const Tensor& t, Device device);

@@ -1,7 +1,7 @@
 #pragma once
-// Work that goes on beside a long computation on the same thread, such as messages that only move when
-// somebody looks after them. Whoever computes calls poll() between its parts; whoever has such work
-// keeps a Background alive meanwhile.
+// Work that goes on beside a long computation on the same thread, such as messages that only move
+// when somebody looks after them. Whoever computes calls poll() between its parts; whoever has such
+// work keeps a Background alive meanwhile.
 #include <functional>
 #include <utility>
 

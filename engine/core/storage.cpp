@@ -9,7 +9,18 @@ Storage::Storage(std::size_t bytes, Device device)
       bytes_(bytes),
       device_(device) {}
 
-Storage::~Storage() { backend(device_).release(data_, bytes_); }
+std::shared_ptr<Storage> Storage::staging(std::size_t bytes, Device device) {
+  void* data = backend(device).allocate_staging(bytes);
+  return std::shared_ptr<Storage>(new Storage(static_cast<std::byte*>(data), bytes, {}, device));
+}
+
+Storage::~Storage() {
+  if (crosses_to_ == device_) {
+    backend(device_).release(data_, bytes_);
+  } else {
+    backend(crosses_to_).release_staging(data_, bytes_);
+  }
+}
 
 std::shared_ptr<Storage> Storage::on_host() const {
   auto copy = std::make_shared<Storage>(bytes_, Device{});

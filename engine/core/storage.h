@@ -12,6 +12,8 @@ namespace skep {
 class Storage {
  public:
   Storage(std::size_t bytes, Device device);
+  /// On the host, where copies to and from `device` need no detour.
+  static std::shared_ptr<Storage> staging(std::size_t bytes, Device device);
   ~Storage();
   Storage(const Storage&) = delete;
   Storage& operator=(const Storage&) = delete;
@@ -25,9 +27,13 @@ class Storage {
   void bump_version() { ++version_; }
 
  private:
+  Storage(std::byte* data, std::size_t bytes, Device device, Device crosses_to)
+      : data_(data), bytes_(bytes), device_(device), crosses_to_(crosses_to) {}
+
   std::byte* data_;
   std::size_t bytes_;
   Device device_;
+  Device crosses_to_ = device_;  // whose copies reach it: another one's than its own for staging
   std::uint64_t version_ = 0;
 };
 

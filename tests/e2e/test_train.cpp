@@ -141,13 +141,20 @@ TEST_CASE("train: two runs in one folder at the same time: the second is refused
   const ScratchFolder scratch;
   make_directories(scratch.path + "/run");
   // Another run holds the lock for as long as its process lives.
-  const std::string holder = "sh -c 'exec 9>" + scratch.path + "/run/lock; flock 9; " +
-                             std::string(MPIEXEC) + " -q -np 2 " + SKEP_BINARIES + "/" +
-                             small_run(scratch, "run", 1) + "'";
-  const Ending ending = run_program(holder, scratch);
-  INFO(ending.out << ending.err);
-  CHECK(ending.code == 2);
-  CHECK_THAT(ending.err, Catch::Contains("is in use by another run"));
+  const auto run_beside = [&](const std::string& lock, const std::string& more) {
+    return run_program("sh -c 'exec 9>" + lock + "; flock 9; " + std::string(MPIEXEC) +
+                           " -q -np 2 " + SKEP_BINARIES + "/" + small_run(scratch, "run", 1) +
+                           more + "'",
+                       scratch);
+  };
+  const std::string kept = scratch.path + "/kept";
+  make_directories(kept);
+  for (const Ending& ending : {run_beside(scratch.path + "/run/lock", ""),
+                               run_beside(kept + "/lock", " --checkpoint.dir " + kept)}) {
+    INFO(ending.out << ending.err);
+    CHECK(ending.code == 2);
+    CHECK_THAT(ending.err, Catch::Contains("is in use by another run"));
+  }
 }
 
 TEST_CASE("train: --explain predicts what the first step then costs") {

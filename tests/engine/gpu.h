@@ -19,18 +19,4 @@ inline std::vector<Tensor> on_gpu(const std::vector<Tensor>& tensors,
   return moved;
 }
 
-/// Error to expect of one rounding to the type and a sum of moderate length.
-inline double rounding_of(DType dtype) {
-  switch (dtype) {
-    case DType::f64:
-      return 1e-13;
-    case DType::f32:
-      return 2e-6;
-    case DType::f16:
-      return 2e-3;
-    default:
-      return 1.6e-2;
-  }
-}
-
 }  // namespace skep::testing

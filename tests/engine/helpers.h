@@ -11,34 +11,15 @@
 #include "engine/backends/transfer.h"
 #include "engine/core/random.h"
 #include "engine/kernels/copy.h"
+#include "engine/ops/parity.h"
 
 namespace skep::testing {
 
-using Function = std::function<std::vector<Tensor>(const std::vector<Tensor>&)>;
-using Values = std::vector<double>;
+using skep::relative_error;
 
 inline constexpr DType float_types[] = {DType::f64, DType::f32, DType::bf16, DType::f16};
 
-/// Normal numbers with eight significant bits: the same numbers in every floating type.
-inline Tensor random_tensor(const Shape& shape, DType dtype, std::uint64_t seed) {
-  Values values(shape.numel());
-  for (std::size_t i = 0; i < values.size(); ++i)
-    values[i] = static_cast<float>(bf16(static_cast<float>(random_normal(seed, i))));
-  return converted(tensor_of(values, shape), dtype);
-}
-
-/// ||got - want|| / ||want||; the norm of the difference itself when `want` is zero. Anything that
-/// is not a number gives infinity.
-inline double relative_error(const Values& got, const Values& want) {
-  if (got.size() != want.size()) return INFINITY;
-  double difference = 0, size = 0;
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    difference += (got[i] - want[i]) * (got[i] - want[i]);
-    size += want[i] * want[i];
-  }
-  const double error = size > 0 ? std::sqrt(difference / size) : std::sqrt(difference);
-  return std::isnan(error) ? INFINITY : error;
-}
+/// Over the elements.
 inline double relative_error(const Tensor& got, const Tensor& want) {
   return got.shape() == want.shape() ? relative_error(to_doubles(got), to_doubles(want)) : INFINITY;
 }
@@ -99,70 +80,10 @@ inline Tensor laid_out(const Tensor& t, Layout layout) {
   return view;
 }
 
-/// A node that hands chosen gradients to its inputs, as a loss would.
-struct Feed final : Node {
-  std::vector<Tensor> gradients;
-  void backward(std::span<const Tensor>, GradSink& sink) override {
-    for (std::size_t i = 0; i < gradients.size(); ++i)
-      if (gradients[i].defined()) sink.give(static_cast<int>(i), gradients[i]);
-  }
-};
-
-/// Backward on the current tape from `outputs` with these gradients (undefined: none flows).
-inline void backward_from(Tape& tape, const std::vector<Tensor>& outputs,
-                          const std::vector<Tensor>& gradients) {
-  auto node = std::make_unique<Feed>();
-  node->set_name("feed");
-  node->gradients = gradients;
-  for (const Tensor& out : outputs) node->inputs.push_back(out.slot());
-  const Tensor loss = with_grad(empty({}, DType::f64));
-  node->outputs.push_back(loss.slot());
-  tape.record(std::move(node));
-  tape.backward(loss);
-}
-
-/// What a function gave, forward and backward, as numbers.
-struct Outcome {
-  std::vector<Values> outputs, grads;  ///< grads: one per input, empty where none was wanted
-};
-
-/// Runs `function` and backward from random output gradients laid out as `layout`.
+/// As run_both_ways, with the output gradients laid out as `layout`.
 inline Outcome run(const Function& function, const std::vector<Tensor>& inputs,
                    Layout layout = Layout::contiguous) {
-  Tape tape;
-  const auto outputs = function(inputs);
-  std::vector<Tensor> gradients;
-  for (std::size_t k = 0; k < outputs.size(); ++k)
-    gradients.push_back(
-        laid_out(to_device(random_tensor(outputs[k].shape(), outputs[k].dtype(), 900 + k),
-                           outputs[k].device()),
-                 layout));
-  Outcome outcome;
-  for (const Tensor& out : outputs) outcome.outputs.push_back(to_doubles(out));
-  backward_from(tape, outputs, gradients);
-  for (const Tensor& in : inputs) {
-    const bool has = in.defined() && grad_of(in).defined();
-    outcome.grads.push_back(has ? to_doubles(grad_of(in)) : Values{});
-  }
-  return outcome;
-}
-
-/// The worst relative error over all outputs and gradients of two runs. Inputs are of size one; a
-/// gradient whose root mean square is below a tenth is compared with a tenth: one that vanishes in
-/// exact arithmetic is nothing but rounding.
-inline double relative_error(const Outcome& got, const Outcome& want) {
-  double worst = 0;
-  for (std::size_t i = 0; i < want.outputs.size(); ++i)
-    worst = std::max(worst, relative_error(got.outputs.at(i), want.outputs[i]));
-  for (std::size_t i = 0; i < want.grads.size(); ++i) {
-    double square = 0;
-    for (double g : want.grads[i]) square += g * g;
-    const double size = std::sqrt(square),
-                 floor = 0.1 * std::sqrt(static_cast<double>(want.grads[i].size()));
-    const double error = relative_error(got.grads.at(i), want.grads[i]);
-    worst = std::max(worst, size > 0 ? error * std::min(1.0, size / floor) : error);
-  }
-  return worst;
+  return run_both_ways(function, inputs, [&](const Tensor& t) { return laid_out(t, layout); });
 }
 
 }  // namespace skep::testing

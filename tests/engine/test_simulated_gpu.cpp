@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
+#include "engine/backends/cuda/runtime.h"
 #include "engine/kernels/gpu.h"
 #include "tests/engine/gpu.h"
 
@@ -49,6 +50,12 @@ __global__ void different_collectives(float* out) {
 }
 
 __global__ void throws(float*) { fail(ErrorKind::data, "out of honey"); }
+
+Tensor fill_on_gpu(double value) {
+  const Tensor t = empty({100}, DType::f32, gpu);
+  fill(t, value);
+  return t;
+}
 
 Tensor room(std::int64_t n) { return empty({n}, DType::f32, gpu); }
 
@@ -98,6 +105,40 @@ TEST_CASE("simulated gpu: what no warp could do is an error, and the next kernel
   CHECK(contains(error_of([&] { launch(sum_of_lanes, 1, 2000, data); }), "cannot be launched"));
   launch(sum_of_lanes, 1, 32, data);
   CHECK(to_doubles(out)[0] == 31 * 32 / 2);
+}
+
+TEST_CASE("simulated gpu: a copy beside other work is made when it must be, and not before") {
+  const Tensor there = fill_on_gpu(3), here = staging({100}, DType::f32, gpu);
+  const auto brought = start_transfer(here, there);
+  CHECK(std::isnan(to_doubles(here)[99]));
+  brought->wait();
+  CHECK(to_doubles(here) == Values(100, 3));
+
+  fill(here, 5);
+  const auto sent = start_transfer(there, here);
+  CHECK(to_doubles(there) == Values(100, 5));  // later work on the GPU waits by itself
+  CHECK(sent->done());
+
+  CHECK(PendingScalar(there.sliced(0, 2, 1).reshaped({})).value() == 5);
+}
+
+TEST_CASE("simulated gpu: streams that do not wait for each other are found") {
+  cuda::Runtime& runtime = cuda::runtime(0);
+  const Tensor there = fill_on_gpu(3), here = staging({100}, DType::f32, gpu);
+  // A copy that may run before the numbers are there.
+  CHECK(contains(
+      error_of([&] { runtime.copy(here.raw(), there.raw(), here.bytes(), cuda::StreamId::copy); }),
+      "the copy stream does not wait for what was computed"));
+  // Work that does not wait for the copy before it.
+  fill(here, 5);
+  const auto computed = runtime.make_event(), sent = runtime.make_event();
+  computed->record(cuda::StreamId::compute);
+  computed->hold_back(cuda::StreamId::copy);
+  runtime.copy(there.raw(), here.raw(), here.bytes(), cuda::StreamId::copy);
+  sent->record(cuda::StreamId::copy);
+  CHECK(to_doubles(there) == Values(100, 3));
+  sent->hold_back(cuda::StreamId::compute);
+  CHECK(to_doubles(there) == Values(100, 5));
 }
 
 }  // namespace

@@ -68,7 +68,8 @@ struct Gpt2Under {
   double run(const Reference& reference) {
     Tape tape;
     store->clear_gradients();
-    const Tensor loss = model->loss(reference.tensor("tokens"), reference.tensor("targets"), Pass{});
+    const Tensor loss =
+        model->loss(reference.tensor("tokens"), reference.tensor("targets"), Pass{});
     tape.backward(loss);
     store->zero_unwritten();
     return loss.item();

@@ -48,6 +48,8 @@ TEST_CASE("the measured step learns its batch and counts its work") {
 TEST_CASE("presets are the published sizes; a wrong name lists them") {
   CHECK(find_preset("gpt64").layers == 12);
   CHECK_THROWS_WITH(find_preset("huge"), Catch::Contains("small, mid, gpt64, gpt256"));
+  CHECK(chosen_presets("").size() == 4);
+  CHECK(chosen_presets("tiny").size() == 1);
   CHECK(median({3, 1, 2}) == 2);
   CHECK(median({4, 1, 2, 3}) == 2.5);
 }

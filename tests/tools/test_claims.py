@@ -174,9 +174,12 @@ class Verdicts(unittest.TestCase):
 
     def test_quicker_saves(self):
         full = {"durable_seconds": 1.0, "stall_seconds": 0.1, "bytes": 100, "restore_seconds": 1.0}
-        for seconds, kind in ((0.55, verdicts.CONFIRMED), (0.8, verdicts.DIFFERENT), (1.0, verdicts.NOT_CONFIRMED),
-                              (1.4, verdicts.NOT_CONFIRMED)):
-            verdict = verdicts.quicker_saves({"saving": {**full, "durable_seconds": seconds}, "baseline_saving": full})
+        less = {**full, "bytes": 60, "restore_seconds": 0.9}
+        for own, seconds, kind in ((less, 0.55, verdicts.CONFIRMED), (less, 0.8, verdicts.DIFFERENT),
+                                   ({**less, "restore_seconds": 1.3}, 0.55, verdicts.DIFFERENT),
+                                   ({**less, "bytes": 101}, 0.55, verdicts.DIFFERENT),
+                                   (less, 1.0, verdicts.NOT_CONFIRMED), (less, 1.4, verdicts.NOT_CONFIRMED)):
+            verdict = verdicts.quicker_saves({"saving": {**own, "durable_seconds": seconds}, "baseline_saving": full})
             self.assertEqual(verdict.kind, kind)
         self.assertIn("on disk after 40 % more time", verdict.sentence)
 
@@ -185,8 +188,9 @@ class Verdicts(unittest.TestCase):
             return verdicts.lighter_wires({"bytes_share": share, "loss": known(mean, 0.002)}).kind
         self.assertEqual([wires(0.9, 0), wires(1, 0), wires(0.9, 0.05)],
                          [verdicts.CONFIRMED, verdicts.NOT_CONFIRMED, verdicts.NOT_CONFIRMED])
-        def swings(mean, half):
-            return verdicts.steadier({"swing": known(mean, half), "loss": known(0, 0)}).kind
+        def swings(mean, half, loss=0):
+            return verdicts.steadier({"swing": known(mean, half), "loss": known(loss, 0)}).kind
+        self.assertEqual(swings(-0.2, 0.1, 0.03), verdicts.NOT_CONFIRMED)  # calm, and worse
         self.assertEqual([swings(-0.2, 0.1), swings(-0.1, 0.2), swings(0, 0), swings(-0.1, None)],
                          [verdicts.CONFIRMED, verdicts.NOT_CONFIRMED, verdicts.NOT_CONFIRMED, verdicts.UNDECIDED])
         self.assertIn("no RDMA card", verdicts.hardware([]).sentence)

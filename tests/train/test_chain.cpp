@@ -86,8 +86,7 @@ TEST_CASE("chain: a link that is missing, swapped or damaged is refused by name"
     REQUIRE_FALSE(notes.empty());
     CHECK_THAT(notes.front(), Catch::StartsWith("skipping checkpoint " + run.step(4) + ": ") &&
                                   Catch::Contains(fault.says));
-    const std::string told =
-        error_of(ErrorKind::storage, [&] { train(run.config, 1, run.step(4)); });
+    const std::string told = error_of(ErrorKind::data, [&] { train(run.config, 1, run.step(4)); });
     CHECK_THAT(
         told, Catch::Contains("cannot resume from this checkpoint") && Catch::Contains(fault.says));
   }

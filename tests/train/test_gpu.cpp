@@ -19,6 +19,12 @@ TEST_CASE("device.kind: what is there, and what is asked for") {
     CHECK_THROWS_WITH(choose_device("cuda", {}), "device.kind cuda: " + gpus.reason);
     CHECK(choose_device("auto", {}).reason == gpus.reason);
   }
+  if (gpus.devices == 1) {
+    CHECK_THROWS_WITH(choose_device("cuda", {1, 2}),
+                      "device.kind cuda: this host has 1 GPU for 2 ranks: start 1 there, or let "
+                      "them take turns with device.share");
+    CHECK(choose_device("cuda", {1, 2}, Sharing::yes).device == Device{Device::Kind::cuda, 0});
+  }
   if (gpus.devices == 0 || gpus.simulated) CHECK(choose_device("auto", {}).device == Device{});
 }
 
@@ -43,6 +49,7 @@ Config tiny_config(const std::string& folder) {
 Recording train_on(const char* device, Config config, int ranks = 1,
                    const std::string& resume = "") {
   config.device.kind = device;
+  config.device.share = true;
   config.run.dir += std::string("-") + device;
   return train(config, ranks, resume);
 }

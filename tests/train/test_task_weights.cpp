@@ -146,21 +146,24 @@ TEST_CASE("learned task weights settle where each task contributes one") {
 TEST_CASE("loss.task_weighting: the first step moves the log-variances by the closed form") {
   const ScratchFolder scratch;
   Config config = learned(scratch.path);
-  config.run.steps = 1;
+  config.run.steps = 2;
   config.optim.kind = "sgd";
   config.optim.beta1 = 0;
   config.optim.weight_decay = 0;
   config.optim.max_norm = std::numeric_limits<double>::infinity();
-  const StepReport step = train(config, 2).steps.front();
+  const Recording run = train(config, 2);
+  const StepReport &step = run.steps[0], &second = run.steps[1];
   CHECK(task(step, 0).name == "next_token");
   CHECK(task(step, 1).name == "z_loss");
   // They begin at 0; the gradient of s_i is 1 - w_i L_i.
-  CHECK(*task(step, 0).log_variance == Approx(-0.01 * (1 - task(step, 0).loss)).epsilon(1e-5));
-  CHECK(*task(step, 1).log_variance ==
+  CHECK(*task(step, 0).log_variance == 0);
+  CHECK(*task(second, 0).log_variance == Approx(-0.01 * (1 - task(step, 0).loss)).epsilon(1e-5));
+  CHECK(*task(second, 1).log_variance ==
         Approx(-0.01 * (1 - 0.01 * task(step, 1).loss)).epsilon(1e-5));
   CHECK(step.loss == Approx(task(step, 0).loss + 0.01 * task(step, 1).loss).epsilon(1e-6));
-  CHECK(task(step, 1).weight ==
-        Approx(0.01 * std::exp(-*task(step, 1).log_variance)).epsilon(1e-12));
+  CHECK(task(step, 1).weight == Approx(0.01).epsilon(1e-12));
+  CHECK(task(second, 1).weight ==
+        Approx(0.01 * std::exp(-*task(second, 1).log_variance)).epsilon(1e-12));
   // At the start the model knows nothing: both losses are near those of uniform logits.
   CHECK(task(step, 1).loss == Approx(task(step, 0).loss * task(step, 0).loss).epsilon(0.05));
 }

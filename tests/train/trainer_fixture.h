@@ -70,7 +70,10 @@ inline Recording train(const Config& config, int ranks, const std::string& resum
     Parts parts = build_parts(config, comm);
     if (prepare) prepare(parts);
     Trainer trainer(parts, build_limits(config));
-    if (!resume.empty()) trainer.resume(resume);
+    std::vector<std::string> told;
+    if (!resume.empty()) told = trainer.resume(resume);
+    trainer.checkpoint_bytes();  // as the program asks before it starts
+    if (comm.rank() == 0) recording.messages = told;
     if (comm.rank() == 0)
       parts.observers.push_back(
           std::make_unique<Recorder>(recording.steps, recording.validations, recording.messages));

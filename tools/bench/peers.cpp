@@ -65,8 +65,7 @@ void bench_peers(const Arguments& arguments) {
   cpu::set_threads(1);
   print(fmt::format("{:<8} {:>5} {:>10} {:>12} {:>14} {:>14}\n", "preset", "type", "ours ms",
                     "eager ms", "compiled ms", "best / ours"));
-  for (const BenchPreset& preset : bench_presets()) {
-    if (!wanted.empty() && preset.name != wanted) continue;
+  for (const BenchPreset& preset : chosen_presets(wanted)) {
     for (DType compute : {DType::f32, DType::bf16}) {
       std::vector<double> ours, eager, compiled;
       for (std::int64_t round = 0; round < rounds; ++round) {

@@ -1,7 +1,7 @@
 """One GPT-2 training step in PyTorch, timed: the peer of `bench peers`.
 
-pytorch_step.py eager|compile LAYERS HEADS WIDTH VOCAB BATCH TOKENS RUNS [fp32|bf16]
-prints `seconds MEDIAN`. Forward, loss, backward, clip by norm, fused AdamW; one thread.
+pytorch_step.py eager|compile LAYERS HEADS WIDTH VOCAB BATCH TOKENS RUNS [fp32|bf16] [cpu|cuda]
+prints `seconds MEDIAN`. Forward, loss, backward, clip by norm, fused AdamW; one thread, or one GPU.
 """
 import sys
 import time
@@ -13,6 +13,7 @@ from torch import nn
 mode = sys.argv[1]
 layers, heads, width, vocab, batch, tokens, runs = map(int, sys.argv[2:9])
 precision = sys.argv[9] if len(sys.argv) > 9 else "fp32"
+device = sys.argv[10] if len(sys.argv) > 10 else "cpu"
 torch.set_num_threads(1)
 torch.manual_seed(1)
 
@@ -40,22 +41,22 @@ class Gpt(nn.Module):
         self.norm = nn.LayerNorm(width)
 
     def forward(self, ids, targets):
-        x = self.tokens(ids) + self.positions(torch.arange(ids.shape[1]))
+        x = self.tokens(ids) + self.positions(torch.arange(ids.shape[1], device=ids.device))
         for block in self.blocks:
             x = block(x)
         logits = self.norm(x) @ self.tokens.weight.T
         return F.cross_entropy(logits.view(-1, vocab).float(), targets.view(-1))
 
 
-model = Gpt()
+model = Gpt().to(device)
 optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.95), weight_decay=0.1, fused=True)
-ids = torch.randint(vocab, (batch, tokens))
-targets = torch.randint(vocab, (batch, tokens))
+ids = torch.randint(vocab, (batch, tokens), device=device)
+targets = torch.randint(vocab, (batch, tokens), device=device)
 loss_of = torch.compile(model) if mode == "compile" else model
 
 
 def step():
-    with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16"):
+    with torch.autocast(device, torch.bfloat16, enabled=precision == "bf16"):
         loss = loss_of(ids, targets)
     optimizer.zero_grad(set_to_none=True)
     loss.backward()

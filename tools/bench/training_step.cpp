@@ -33,10 +33,12 @@ Tensor fixed_ids(const BenchPreset& p, std::int64_t factor, std::int64_t shift) 
 
 const std::vector<BenchPreset>& bench_presets() {
   static const std::vector<BenchPreset> presets = {
+      {"tiny", 1, 2, 32, 65, 65, 2, 16},
       {"small", 4, 4, 128, 65, 65, 12, 64},
       {"mid", 6, 6, 384, 65, 65, 16, 256},
       {"gpt64", 12, 12, 768, 50257, 50304, 4, 64},
       {"gpt256", 12, 12, 768, 50257, 50304, 4, 256},
+      {"gpt1024", 12, 12, 768, 50257, 50304, 32, 1024},
   };
   return presets;
 }
@@ -50,10 +52,20 @@ const BenchPreset& find_preset(const std::string& name) {
   fail(ErrorKind::usage, "preset {} is not known; there are {}", name, fmt::join(names, ", "));
 }
 
-TrainingStep::TrainingStep(const BenchPreset& preset, DType compute)
+std::vector<BenchPreset> chosen_presets(const std::string& name, Device device) {
+  if (!name.empty()) return {find_preset(name)};
+  const bool on_cpu = device.kind == Device::Kind::cpu;
+  std::vector<BenchPreset> chosen = bench_presets();
+  std::erase_if(chosen, [&](const BenchPreset& p) {
+    return p.name == "tiny" || (p.name == "gpt1024" && on_cpu);
+  });
+  return chosen;
+}
+
+TrainingStep::TrainingStep(const BenchPreset& preset, DType compute, Device device)
     : preset_(preset),
       model_(make_model(config_of(preset))),
-      parameters_(std::make_unique<ParameterStore>(*model_, 1, DType::f32, compute)),
+      parameters_(std::make_unique<ParameterStore>(*model_, 1, DType::f32, compute, device)),
       optimizer_(make_adamw({0.9, 0.95, 1e-8, 0.1}, parameters_->working_values())),
       inputs_(fixed_ids(preset, 7919, 1)),
       targets_(fixed_ids(preset, 104729, 7)) {}

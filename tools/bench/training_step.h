@@ -18,14 +18,18 @@ struct BenchPreset {
   std::int64_t layers, heads, width, vocab, padded_vocab, batch, tokens;
 };
 
-/// small, mid, gpt64, gpt256.
+/// small, mid, gpt64, gpt256; tiny, to see that all works; gpt1024, which only a GPU does in a
+/// moment.
 const std::vector<BenchPreset>& bench_presets();
 /// Error(usage) listing the names for an unknown one.
 const BenchPreset& find_preset(const std::string& name);
 
+/// The named one; without a name all that the device does in a moment.
+std::vector<BenchPreset> chosen_presets(const std::string& name, Device device = {});
+
 class TrainingStep {
  public:
-  TrainingStep(const BenchPreset& preset, DType compute = DType::f32);
+  TrainingStep(const BenchPreset& preset, DType compute = DType::f32, Device device = {});
   /// One step on the preset's fixed batch; returns the mean loss before it.
   double run();
   /// Multiplications and additions of one step: 6 per weight and token, attention's causal half,

@@ -27,7 +27,7 @@ import tricks
 
 def parse(arguments):
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("build", help="build folder with bin/train")
+    parser.add_argument("build", help="build folder with bin/train and bin/bench")
     parser.add_argument("text", help="text to train on, of 300 kB or more")
     parser.add_argument("--quick", action="store_true", help="one seed and few steps: shows that all works, in minutes")
     parser.add_argument("--out", type=pathlib.Path, default=pathlib.Path("runs/claims"))
@@ -35,7 +35,13 @@ def parse(arguments):
                         help="of " + ", ".join(trick.name for trick in tricks.TRICKS))
     parser.add_argument("--seeds", type=int, help="runs of each recipe whose losses are compared")
     parser.add_argument("--report-only", action="store_true", help="make the table anew from the runs in OUT")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+    missing = [name for name in ("train", "bench") if not (pathlib.Path(options.build) / "bin" / name).exists()]
+    if missing and not options.report_only:
+        parser.error(f"{options.build}/bin has no {' and no '.join(missing)}: build first")
+    if not pathlib.Path(options.text).exists():
+        parser.error(f"there is no text {options.text}")
+    return options
 
 
 def planned(lines, sizes, links):

@@ -102,7 +102,9 @@ def quicker_saves(figures, claimed=0.40):
     quicker = less("durable_seconds")
     if quicker <= 0:
         return Verdict(NOT_CONFIRMED, told)
-    return Verdict(CONFIRMED if quicker >= claimed - NEAR else DIFFERENT, told)
+    # All of the claim: less time, less space, quicker recovery.
+    whole = quicker >= claimed - NEAR and less("bytes") > 0 and less("restore_seconds") > 0
+    return Verdict(CONFIRMED if whole else DIFFERENT, told)
 
 
 def lighter_wires(figures):
@@ -117,11 +119,13 @@ def lighter_wires(figures):
 
 def steadier(figures):
     swing = figures["swing"]["difference"]
-    _, loss = loss_kept(figures["loss"]["difference"])
+    kept, loss = loss_kept(figures["loss"]["difference"])
     told = f"Swings of the loss differ by {words(swing)}; {loss}."
     if swing.half is None:
         return Verdict(UNDECIDED, told)
-    return Verdict(CONFIRMED if swing.high < 0 else NOT_CONFIRMED, told)
+    if swing.high >= 0 or kept is False:
+        return Verdict(NOT_CONFIRMED, told)
+    return Verdict(CONFIRMED if kept else UNDECIDED, told)
 
 
 def hardware(cards):

@@ -4,6 +4,7 @@
 int main(int argc, char** argv) {
   const std::vector<skep::Command> commands = {
       {"gradcheck", "checks the gradient of every op in fp64", skep::inspect_gradcheck},
+      {"gpu", "compares every op on the GPU with fp64 on the CPU", skep::inspect_gpu},
       {"shapes", "one line per module call: path, output shape, parameters", skep::inspect_shapes},
       {"comm", "who sends what to whom in a collective, in words and pictures", skep::inspect_comm},
       {"graph", "one line per op of a training step, as the tape records them",

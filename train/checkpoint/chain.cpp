@@ -121,17 +121,17 @@ std::string previous_of(const std::string& checkpoint) {
 }
 
 std::optional<Error> find_fault(const std::string& checkpoint) {
-  const ErrorKind kind = previous_of(checkpoint).empty() ? ErrorKind::data : ErrorKind::storage;
-  if (const std::string damage = find_damage(checkpoint); !damage.empty())
-    return Error(kind, damage);
   try {
+    if (const std::string damage = find_damage(checkpoint); !damage.empty())
+      return Error(ErrorKind::data, damage);
     std::vector<std::string> folders = Chain(checkpoint).folders();
     folders.pop_back();
     for (const std::string& folder : folders)
       if (const std::string damage = find_damage(folder); !damage.empty())
-        return Error(kind, fmt::format("{}, on which it builds: {}", name_of(folder), damage));
-  } catch (const Error& error) {
-    return error;
+        return Error(ErrorKind::data,
+                     fmt::format("{}, on which it builds: {}", name_of(folder), damage));
+  } catch (const std::exception& error) {  // of the file system too
+    return Error(ErrorKind::data, error.what());
   }
   return {};
 }

@@ -108,7 +108,9 @@ void Checkpointer::copy_tensors(const CheckpointContent& content,
   if (content.replicas == Replicas::equal)
     return share({model_image(content), state_image(archive, "")});
   tensors_.own.now.add(state_image(archive, rank_folder(comm_.rank()) + "/"));
-  if (content.replicas == Replicas::own_state) return share({model_image(content)});
+  const bool same =
+      content.replicas == Replicas::own_state || all_same(content.parameters.values(), comm_);
+  if (same) return share({model_image(content)});
   // The model for everyone to use is the mean of the replicas.
   const Tensor& values = content.parameters.values();
   const Tensor own = empty_like(values);

@@ -4,21 +4,25 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
+#include "engine/backends/transfer.h"
 #include "engine/core/error.h"
 #include "engine/core/files.h"
+#include "engine/kernels/copy.h"
 #include "model/hf/model_folder.h"
 #include "model/hf/safetensors.h"
 #include "train/checkpoint/chain.h"
 #include "train/checkpoint/folder.h"
+#include "train/checkpoint/origins.h"
 #include "train/checkpoint/state_archive.h"
 
 namespace skep {
 namespace {
 
 namespace fs = std::filesystem;
+using Of = FieldOrigin::Of;
 
 std::vector<std::string> parts_of(const ModelConfig& config) {
   std::vector<std::string> parts;
@@ -58,19 +62,13 @@ void require_checkpoint(const std::string& path) {
            found.front());
 }
 
-// What each rank has of its own in a checkpoint, for people.
-std::string own_state_in(const std::string& numbers_path, const SafetensorsFile& file) {
-  const auto numbers = nlohmann::json::parse(read_file(numbers_path), nullptr, false);
-  const auto& tensors = file.tensors();
-  std::vector<std::string> parts;
-  if (numbers.is_object() && numbers.value("gathered_steps", 0) > 0)
-    parts.push_back("a part of a period's gradient");
-  if (std::any_of(tensors.begin(), tensors.end(), [](const StoredTensor& t) {
-        return std::string_view(t.name).starts_with("residual");
-      }))
-    parts.push_back("residuals, what a codec had not sent yet");
-  if (parts.empty()) parts.push_back("weights that are apart");
-  return fmt::format("{}", fmt::join(parts, ", and "));
+// What each rank has of its own in a checkpoint besides weights and moments, for people.
+std::set<std::string_view> own_state_in(const SafetensorsFile& file) {
+  std::set<std::string_view> parts;
+  for (const StoredTensor& t : file.tensors())
+    if (const FieldOrigin* origin = origin_of(t.name); origin && origin->of == Of::each_rank)
+      parts.insert(origin->what);
+  return parts;
 }
 
 int count_rank_states(const fs::path& checkpoint) {
@@ -79,9 +77,62 @@ int count_rank_states(const fs::path& checkpoint) {
   return ranks;
 }
 
+[[noreturn]] void refuse_ranks(const std::string& checkpoint, std::size_t states,
+                               const std::string& own) {
+  fail(ErrorKind::data,
+       "{}: each of its {} ranks has state of its own ({}): resume with {} ranks, or from a "
+       "checkpoint saved where all ranks had met, without residuals",
+       checkpoint, states, own, states);
+}
+
+// For another number of ranks: reads the states of all ranks that saved, which had just met.
+// Weights are the same then; moments become means, counters the largest, other numbers the
+// smallest.
+class MeetingArchive final : public Archive {
+ public:
+  using States = std::vector<std::unique_ptr<LoadingArchive>>;
+  MeetingArchive(const std::string& checkpoint, const States& states)
+      : checkpoint_(checkpoint), states_(states) {}
+  void field(std::string_view name, std::int64_t& value) override {
+    const std::vector<std::int64_t> all = numbers(name, value);
+    value = *std::max_element(all.begin(), all.end());
+  }
+  void field(std::string_view name, double& value) override {
+    const std::vector<double> all = numbers(name, value);
+    value = *std::min_element(all.begin(), all.end());
+  }
+  void field(std::string_view name, const Tensor& tensor) override {
+    if (!is_float(tensor.dtype())) return states_.front()->field(name, tensor);  // the model's
+    const Tensor one = empty(tensor.shape(), tensor.dtype());
+    std::vector<double> sums(static_cast<std::size_t>(tensor.numel()));
+    std::vector<double> first;
+    for (const auto& state : states_) {
+      state->field(name, one);
+      const std::vector<double> values = to_doubles(one);
+      if (first.empty()) first = values;
+      if (name == "weights" && values != first)
+        refuse_ranks(checkpoint_, states_.size(), "weights that are apart");
+      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += values[i];
+    }
+    for (double& sum : sums) sum /= static_cast<double>(states_.size());
+    transfer(tensor, converted(tensor_of(sums, tensor.shape()), tensor.dtype()));
+  }
+
+ private:
+  template <class T>
+  std::vector<T> numbers(std::string_view name, T value) {
+    std::vector<T> all(states_.size(), value);
+    for (std::size_t i = 0; i < all.size(); ++i) states_[i]->field(name, all[i]);
+    return all;
+  }
+  const std::string& checkpoint_;
+  const States& states_;
+};
+
 }  // namespace
 
-void load_checkpoint(const std::string& checkpoint, const CheckpointContent& content) {
+std::vector<std::string> load_checkpoint(const std::string& checkpoint,
+                                         const CheckpointContent& content) {
   require_checkpoint(checkpoint);
   if (const auto fault = find_fault(checkpoint))
     fail(fault->kind(), "{}: cannot resume from this checkpoint: {}", checkpoint, fault->what());
@@ -97,20 +148,28 @@ void load_checkpoint(const std::string& checkpoint, const CheckpointContent& con
                content.parameters);
   const int states = count_rank_states(checkpoint);
   if (states == 0) {
-    content.archive(*state(""));
+    const auto archive = state("");
+    content.archive(*archive);
     content.parameters.working_values();  // the objective's own were read into these
-    return content.parameters.commit();
+    content.parameters.commit();
+    return archive->notes();
   }
-  const std::string own = rank_folder(content.rank % states) + "/";
-  if (states != content.ranks)
-    fail(ErrorKind::data,
-         "{}: each of its {} ranks has state of its own ({}): resume with {} ranks, or from a "
-         "checkpoint saved where all ranks had met, without residuals",
-         checkpoint, states,
-         own_state_in(checkpoint + "/" + own + state_numbers, chain.tensors(own + state_tensors)),
-         states);
-  archive_own_state(content, *state(own));
+  MeetingArchive::States all;
+  const auto read_own = [&](int rank) { all.push_back(state(rank_folder(rank) + "/")); };
+  if (states == content.ranks) {
+    read_own(content.rank);
+    archive_own_state(content, *all.front());
+  } else {
+    const auto own = own_state_in(chain.tensors(rank_folder(0) + "/" + state_tensors));
+    if (!own.empty())
+      refuse_ranks(checkpoint, static_cast<std::size_t>(states),
+                   fmt::format("{}", fmt::join(own, ", and ")));
+    for (int rank = 0; rank < states; ++rank) read_own(rank);
+    MeetingArchive meeting(checkpoint, all);
+    archive_own_state(content, meeting);
+  }
   content.parameters.commit();
+  return all.front()->notes();
 }
 
 }  // namespace skep

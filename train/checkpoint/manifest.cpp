@@ -154,14 +154,15 @@ std::uint64_t write_manifest(const std::string& checkpoint, std::int64_t step, W
   return hash_text(text);
 }
 
-std::string find_damage(const std::string& checkpoint) {
+std::string find_damage(const std::string& checkpoint, std::string_view below) {
   const fs::path folder(checkpoint);
   try {
     const Json manifest = Json::parse(read_file(manifest_path(checkpoint)), nullptr, false);
     if (!manifest.is_object() || !manifest.contains("files")) return "its manifest.json is damaged";
     for (const auto& [name, file] : manifest.at("files").items())
-      if (const std::string damage = find_damage(folder, name, file); !damage.empty())
-        return damage;
+      if (name.starts_with(below))
+        if (const std::string damage = find_damage(folder, name, file); !damage.empty())
+          return damage;
   } catch (const Json::exception&) {
     return "its manifest.json is damaged";
   } catch (const Error& error) {

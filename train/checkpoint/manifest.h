@@ -52,8 +52,9 @@ std::uint64_t write_manifest(const std::string& checkpoint, std::int64_t step, W
                              const std::optional<Link>& previous = {});
 
 /// Checks every file against the manifest; the reason when it is damaged, empty when whole. Of a
-/// checkpoint that continues others this sees only its own files; see chain.h.
-std::string find_damage(const std::string& checkpoint);
+/// checkpoint that continues others this sees only its own files; see chain.h. `below`: only files
+/// whose names begin so, such as "model/".
+std::string find_damage(const std::string& checkpoint, std::string_view below = "");
 
 /// What a manifest says of a restore.
 struct RestorePlan {

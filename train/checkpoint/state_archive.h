@@ -17,9 +17,14 @@ class CollectingArchive : public Archive {
 };
 std::unique_ptr<CollectingArchive> make_collecting_archive();
 
-/// Fills fields from a state.json and the tensors that belong to it; Error(data) names one that is
-/// missing or misshapen.
-std::unique_ptr<Archive> make_loading_archive(const std::string& numbers_path,
-                                              SafetensorsFile tensors);
+/// Fills fields from a state.json and the tensors that belong to it. One that is missing stays as
+/// it is where a run may go on without it; else Error(data) names it, as one that is misshapen.
+class LoadingArchive : public Archive {
+ public:
+  /// After all fields: what was missing, and what nobody asked for.
+  virtual std::vector<std::string> notes() = 0;
+};
+std::unique_ptr<LoadingArchive> make_loading_archive(const std::string& numbers_path,
+                                                     SafetensorsFile tensors);
 
 }  // namespace skep

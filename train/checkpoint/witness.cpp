@@ -23,22 +23,23 @@ std::int64_t machine_hash(Device device) {
 void Witness::archive(Archive& archive) {
   archive.field("witness_sample", sample);
   archive.field("witness_machine", machine);
+  archive.field("witness_compute", compute);
   archive.field("witness_loss", loss);
 }
 
 Witness call_witness(LanguageModel& model, Objective& objective, const Loader& loader,
-                     Device device, std::int64_t sample) {
+                     Device device, std::int64_t sample, DType compute) {
   const NoGrad pause;
   const double loss = objective.loss(model, loader.sample(sample), Pass{}).item();
   // JSON has no infinity; no finite loss is negative.
-  return {sample, machine_hash(device), std::isfinite(loss) ? loss : -1};
+  return {sample, machine_hash(device), static_cast<std::int64_t>(compute),
+          std::isfinite(loss) ? loss : -1};
 }
 
-void require_same(const Witness& saved, const Witness& now, DType compute,
-                  const std::string& checkpoint) {
-  const double tolerance = saved.machine == now.machine                     ? 0
-                           : compute == DType::f32 || compute == DType::f64 ? 1e-4
-                                                                            : 1e-2;
+void require_same(const Witness& saved, const Witness& now, const std::string& checkpoint) {
+  const auto compute = static_cast<DType>(now.compute);
+  const bool wide = compute == DType::f32 || compute == DType::f64;
+  const double tolerance = saved.machine == now.machine ? 0 : wide ? 1e-4 : 1e-2;
   if (std::abs(now.loss - saved.loss) <= tolerance * std::abs(saved.loss)) return;
   fail(ErrorKind::storage,
        "{}: restored, the loss of sample {} is {:.9g}, when it was saved it was {:.9g}: what was "

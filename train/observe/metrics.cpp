@@ -33,6 +33,10 @@ Json step_fields(const StepReport& r) {
   json["skipped"] = r.skipped;
   json["rss_bytes"] = r.rss_bytes;
   json["peak_rss_bytes"] = r.peak_rss_bytes;
+  if (r.gpu_bytes > 0) {
+    json["gpu_bytes"] = r.gpu_bytes;
+    json["peak_gpu_bytes"] = r.peak_gpu_bytes;
+  }
   json["cpu_s"] = r.cpu_seconds;
   for (const TaskReport& task : r.tasks) {
     Json& fields = json["tasks"][task.name];

@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -98,7 +99,7 @@ class MetricsPipe final : public Observer {
               double end_seconds)
       : command_(command), warn_(std::move(warn)), end_seconds_(end_seconds) {}
   ~MetricsPipe() override {
-    warn_ = [](const std::string&) {};  // those it would tell are going away too
+    warn_ = [](const std::string&) {};
     const auto end = Clock::now() + std::chrono::duration<double>(end_seconds_);
     while (!waiting_.empty() && command_.input() >= 0 && Clock::now() < end) {
       pollfd room{command_.input(), POLLOUT, 0};
@@ -107,6 +108,12 @@ class MetricsPipe final : public Observer {
     }
     command_.close_input();
     while (!command_.has_ended() && Clock::now() < end) std::this_thread::sleep_for(10ms);
+    if (!command_.has_ended())  // those that warn_ would tell are going away too
+      std::fprintf(
+          stderr,
+          "observe.pipe: the command was stopped, %g s after the run's end: what it had not "
+          "done by then is lost\n",
+          end_seconds_);
   }
 
   void on_step(const StepReport& r) override { send(step_fields(r).dump() + "\n"); }

@@ -8,6 +8,7 @@
 #include <span>
 #include <utility>
 
+#include "engine/backends/backend.h"
 #include "train/gather.h"
 #include "train/observe/resources.h"
 
@@ -27,18 +28,25 @@ struct Monitor::Usage {
   double rss_bytes, peak_rss_bytes, cpu, compute, wait, loader_wait;
   double typical_compute;
   double available_bytes, total_bytes;
+  double gpu_bytes, peak_gpu_bytes;
 };
 
 Monitor::Monitor(Communicator& comm, std::int64_t every,
-                 std::function<doctor::Memory()> find_memory)
+                 std::function<doctor::Memory()> find_memory, Device device)
     : comm_(comm),
       every_(every),
       find_memory_(std::move(find_memory)),
+      device_(device),
       cpu_seconds_before_(cpu_seconds()) {}
 
 std::vector<std::string> Monitor::look(StepReport& report) {
   report.rss_bytes = resident_bytes();
   report.peak_rss_bytes = std::max(peak_resident_bytes(), report.rss_bytes);  // which lags a bit
+  if (device_.kind == Device::Kind::cuda) {
+    const MemoryUse use = backend(device_).memory();
+    report.gpu_bytes = static_cast<std::int64_t>(use.reserved);
+    report.peak_gpu_bytes = static_cast<std::int64_t>(use.peak);
+  }
   const double cpu = cpu_seconds();
   report.cpu_seconds = cpu - std::exchange(cpu_seconds_before_, cpu);
   used_cpu_seconds_ += report.cpu_seconds;
@@ -60,6 +68,10 @@ std::vector<std::string> Monitor::look(StepReport& report) {
   };
   add_spread("rss_bytes", &Usage::rss_bytes);
   add_spread("peak_rss_bytes", &Usage::peak_rss_bytes);
+  if (device_.kind == Device::Kind::cuda) {
+    add_spread("gpu_bytes", &Usage::gpu_bytes);
+    add_spread("peak_gpu_bytes", &Usage::peak_gpu_bytes);
+  }
   add_spread("cpu_s", &Usage::cpu);
   add_spread("compute_s", &Usage::compute);
   add_spread("comm_wait_s", &Usage::wait);
@@ -81,7 +93,9 @@ Monitor::Usage Monitor::usage_since_last_look(const StepReport& report) {
           std::exchange(loaded_seconds_, 0) / steps,
           median(compute_seconds_),
           memory.available_bytes,
-          memory.total_bytes};
+          memory.total_bytes,
+          static_cast<double>(report.gpu_bytes),
+          static_cast<double>(report.peak_gpu_bytes)};
 }
 
 std::vector<Monitor::Usage> Monitor::gather(const Usage& mine) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/core/device.h"
 #include "mpi_comm/communicator.h"
 #include "train/doctor/memory.h"
 #include "train/observe/observer.h"
@@ -24,10 +25,12 @@ class Monitor {
   static constexpr std::size_t least_steps = 10, most_steps = 200;
   static constexpr double least_seconds = 5;
 
-  /// Looks at all ranks in steps that `every` divides; the communicator must outlive it.
+  /// Looks at all ranks in steps that `every` divides; the communicator must outlive it. `device`:
+  /// where the rank computes.
   Monitor(
       Communicator& comm, std::int64_t every,
-      std::function<doctor::Memory()> find_memory = [] { return doctor::find_memory(); });
+      std::function<doctor::Memory()> find_memory = [] { return doctor::find_memory(); },
+      Device device = {});
 
   /// Fills in what this rank uses and, where it is time, the spread over ranks. Returns warnings,
   /// the same ones on every rank. Collective.
@@ -43,6 +46,7 @@ class Monitor {
   Communicator& comm_;
   std::int64_t every_;
   std::function<doctor::Memory()> find_memory_;
+  Device device_;
   std::vector<std::string> hosts_;       // of each rank; known from the first look on
   std::vector<double> compute_seconds_;  // of the steps since stragglers were last looked for
   double window_seconds_ = 0;            // that these looks cover; the same on every rank

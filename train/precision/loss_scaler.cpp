@@ -15,10 +15,8 @@ void LossScaler::look(Gradients found) {
   clean_updates_ = 0;
   if (scale_ / 2 < settings_.min_scale)
     fail(ErrorKind::non_finite,
-         "the gradient still overflows at a loss scale of {:g}, and precision.min_scale is {:g}: "
-         "the run "
-         "has diverged; go back to a checkpoint with a lower optim.lr",
-         scale_, settings_.min_scale);
+         "the gradient still overflows at a loss scale of {:g}, and precision.min_scale is {:g}",
+         told(scale_), told(settings_.min_scale));
   scale_ /= 2;
 }
 

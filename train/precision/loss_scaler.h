@@ -19,10 +19,13 @@ class LossScaler {
     double scale = 1;  ///< fixed, or where dynamic starts
     std::int64_t growth_interval = 2000;
     double min_scale = 1;
+    double unit = 1;  ///< the settings' scale is of the mean loss: so many times this one
   };
   explicit LossScaler(const Settings& settings) : settings_(settings), scale_(settings.scale) {}
 
   double scale() const { return scale_; }
+  /// A scale as the settings give it.
+  double told(double scale) const { return scale * settings_.unit; }
   /// After each update that was due. Error(non_finite) when the scale would fall below the minimum.
   void look(Gradients found);
   /// Whether a gradient that is not finite is this scaler's business: it will try a smaller scale.

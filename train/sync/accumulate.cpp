@@ -31,6 +31,7 @@ class Accumulate final : public GradientSync {
         store, round, {gathered_steps_ * micro.count + micro.index, period_ * micro.count});
   }
   void progress() override { every_step_->progress(); }
+  void end_backward() override { every_step_->end_backward(); }
 
   SyncOutcome after_backward(ParameterStore& store, const StepTotals& own,
                              const SyncRound& round) override {

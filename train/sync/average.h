@@ -11,6 +11,9 @@ namespace skep {
 /// fp32 `values` become the mean over the route's group, bit-identical within it. Collective.
 void average(const Tensor& values, Communicator& comm, const Route& route = {});
 
+/// Whether all ranks have the same bits. Collective.
+bool all_same(const Tensor& values, Communicator& comm);
+
 /// The root of the mean over all ranks of |θ_r - mean θ|², as a share of |mean θ|. Collective;
 /// changes nothing.
 double consensus_distance(const Tensor& values, Communicator& comm);

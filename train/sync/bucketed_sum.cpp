@@ -28,10 +28,12 @@ void BucketedSum::before_backward(ParameterStore& store, const SyncRound& round,
   reduction_->before_backward(store, micro);
   round_.reset();
   flights_.clear();
+  arriving_.clear();
   missing_.clear();
   completed_.clear();
   for (const Bucket& bucket : buckets_) missing_.push_back(bucket.parameters.size());
-  if (micro.last() && settings_.overlap == Overlap::yes) round_.emplace(round);
+  const bool travels = micro.last() && settings_.overlap == Overlap::yes;
+  if (travels && reduction_->changes(round)) round_.emplace(round);
 }
 
 void BucketedSum::complete(std::size_t parameter) {
@@ -41,29 +43,56 @@ void BucketedSum::complete(std::size_t parameter) {
   const std::size_t bucket = bucket_of_[parameter];
   if (--missing_[bucket] == 0) completed_.push_back(static_cast<std::int64_t>(bucket));
   const auto ready = [&] {
-    return flights_.size() < buckets_.size() &&
-           missing_[static_cast<std::size_t>(order_[flights_.size()])] == 0;
+    return brought() < buckets_.size() &&
+           missing_[static_cast<std::size_t>(order_[brought()])] == 0;
   };
-  while (round_ && ready()) start_next();
+  while (round_ && ready()) bring_next();
 }
 
-void BucketedSum::start_next() {
-  const Bucket& next = buckets_[static_cast<std::size_t>(order_[flights_.size()])];
-  flights_.push_back(reduction_->start(*store_, next.begin, next.end, *round_));
+// The bucket whose turn it is to set out as the n-th.
+const Bucket& BucketedSum::in_turn(std::size_t n) const {
+  return buckets_[static_cast<std::size_t>(order_[n])];
+}
+
+void BucketedSum::bring_next() {
+  const Bucket& next = in_turn(brought());
+  arriving_.push_back(store_->bring_gradients(next.begin, next.end));
+  start_arrived();
+}
+
+// In their turn, also where a later one is there before an earlier one.
+void BucketedSum::start_arrived() {
+  for (; !arriving_.empty() && arriving_.front()->done(); arriving_.pop_front()) {
+    const Bucket& next = in_turn(flights_.size());
+    flights_.push_back(reduction_->start(*store_, next.begin, next.end, *round_));
+  }
 }
 
 void BucketedSum::progress() {
+  start_arrived();
   for (auto& flight : flights_) flight->advance();
+}
+
+void BucketedSum::end_backward() {
+  while (!arriving_.empty()) progress();
 }
 
 void BucketedSum::finish(ParameterStore& store, const SyncRound& round) {
   prepare(store);
   round_.emplace(round);
-  while (flights_.size() < buckets_.size()) start_next();
-  for (auto& flight : flights_) flight->wait();
-  flights_.clear();
+  if (reduction_->changes(round)) sum_all();
   round_.reset();
   if (!learned_) learn_order(round);
+}
+
+void BucketedSum::sum_all() {
+  while (brought() < buckets_.size()) bring_next();
+  end_backward();
+  for (std::size_t n = 0; n < flights_.size(); ++n) {
+    flights_[n]->wait();
+    store_->return_gradients(in_turn(n).begin, in_turn(n).end);
+  }
+  flights_.clear();
 }
 
 // Buckets that backward did not complete, because of a parameter that it does not reach, come last.

@@ -5,7 +5,9 @@
 // from the second update on the one in which the first backward completed them on rank 0: the graph
 // is taken to be the same at every step, and a part of the model that is used out of order, or not
 // at all, holds up no other. Without overlap the same buckets start after backward: the same sums,
-// bit for bit, as with any order.
+// bit for bit, as with any order. From a GPU a bucket first crosses to the host, and back after
+// the sum, both beside what the GPU computes.
+#include <deque>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -29,6 +31,8 @@ class BucketedSum {
 
   void before_backward(ParameterStore& store, const SyncRound& round, MicroBatch micro);
   void progress();
+  /// Starts what was complete in this backward.
+  void end_backward();
   /// Starts what has not started and waits for everything: the store's gradients are sums over the
   /// group.
   void finish(ParameterStore& store, const SyncRound& round);
@@ -40,7 +44,11 @@ class BucketedSum {
  private:
   void prepare(ParameterStore& store);
   void complete(std::size_t parameter);
-  void start_next();
+  const Bucket& in_turn(std::size_t n) const;
+  std::size_t brought() const { return flights_.size() + arriving_.size(); }
+  void bring_next();
+  void start_arrived();
+  void sum_all();
   void learn_order(const SyncRound& round);
 
   std::shared_ptr<Reduction> reduction_;
@@ -54,6 +62,7 @@ class BucketedSum {
   std::vector<std::size_t> missing_;     // parameters each bucket still waits for
   std::optional<SyncRound> round_;       // of the last backward; absent: nothing may travel yet
   std::vector<std::unique_ptr<Flight>> flights_;
+  std::deque<std::shared_ptr<Crossing>> arriving_;  // buckets on their way to the host
 };
 
 }  // namespace skep

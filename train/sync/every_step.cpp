@@ -19,6 +19,7 @@ class EveryStep final : public GradientSync {
     sum_.before_backward(store, round, micro);
   }
   void progress() override { sum_.progress(); }
+  void end_backward() override { sum_.end_backward(); }
 
   SyncOutcome after_backward(ParameterStore& store, const StepTotals& own,
                              const SyncRound& round) override {

@@ -82,6 +82,9 @@ class GradientSync {
   virtual void before_backward(ParameterStore&, const SyncRound&, MicroBatch) {}
   /// Between the ops of backward, and whenever there is time: moves what travels.
   virtual void progress() {}
+  /// After each backward, before any other collective: what travels from here has set out, in the
+  /// same order on all ranks, however long a GPU took.
+  virtual void end_backward() {}
   virtual Replicas replicas() const { return Replicas::equal; }
   /// Whether ranks that were apart must become one before this rule takes over.
   virtual Replicas starts_from() const { return replicas(); }

@@ -35,6 +35,8 @@ class Reduction {
   /// The gradient of a parameter, at [begin, end) of the flat block, is complete for this
   /// micro-batch.
   virtual void gathered(ParameterStore&, std::int64_t /*begin*/, std::int64_t /*end*/) {}
+  /// Whether start() does anything: not where a rank is alone in its group and has its sum already.
+  virtual bool changes(const SyncRound&) const { return true; }
   /// Sums [begin, end) of the flat gradients over the ranks of the round's group. Called for the
   /// same buckets in the same order on all ranks.
   virtual std::unique_ptr<Flight> start(ParameterStore& store, std::int64_t begin, std::int64_t end,

@@ -19,6 +19,17 @@ class CpuBackend final : public Backend {
   void copy_to_host(void* to, const void* from, std::size_t bytes) override {
     std::memcpy(to, from, bytes);
   }
+  std::unique_ptr<Crossing> start_copy_from_host(void* to, const void* from,
+                                                 std::size_t bytes) override {
+    std::memcpy(to, from, bytes);
+    return std::make_unique<FinishedCrossing>();
+  }
+  std::unique_ptr<Crossing> start_copy_to_host(void* to, const void* from,
+                                               std::size_t bytes) override {
+    return start_copy_from_host(to, from, bytes);
+  }
+  void* allocate_staging(std::size_t bytes) override { return allocate(bytes); }
+  void release_staging(void* data, std::size_t bytes) override { release(data, bytes); }
   MemoryUse memory() const override { return memory_.use(); }
   void reset_peak() override { memory_.reset_peak(); }
   double product_flops() const override { return cpu::product_flops(); }

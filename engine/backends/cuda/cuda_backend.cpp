@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <mutex>
+#include <thread>
+#include <utility>
 
 #include "engine/backends/cuda/attention.h"
 #include "engine/backends/cuda/gemm.h"
 #include "engine/backends/cuda/runtime.h"
+#include "engine/backends/cuda/staging.h"
 
 namespace skep {
 namespace {
@@ -39,6 +42,19 @@ class Account {
   std::size_t in_use_ = 0, peak_ = 0;
 };
 
+// Until an event has happened.
+class StreamCrossing final : public Crossing {
+ public:
+  explicit StreamCrossing(std::unique_ptr<cuda::Event> made) : made_(std::move(made)) {}
+  bool done() override { return made_->done(); }
+  void wait() override {
+    while (!done()) std::this_thread::yield();
+  }
+
+ private:
+  std::unique_ptr<cuda::Event> made_;
+};
+
 class CudaBackend final : public Backend {
  public:
   explicit CudaBackend(int index)
@@ -54,11 +70,26 @@ class CudaBackend final : public Backend {
     account_.give(bytes);
   }
   void copy_from_host(void* to, const void* from, std::size_t bytes) override {
-    gpu_.copy(to, from, bytes, StreamId::compute);
-    gpu_.synchronize(StreamId::compute);
+    if (!uploads_.copy(to, from, bytes)) copy_and_wait(to, from, bytes);
   }
   void copy_to_host(void* to, const void* from, std::size_t bytes) override {
-    copy_from_host(to, from, bytes);
+    copy_and_wait(to, from, bytes);
+  }
+  std::unique_ptr<Crossing> start_copy_from_host(void* to, const void* from,
+                                                 std::size_t bytes) override {
+    auto made = start_copy(to, from, bytes);
+    made->hold_back(StreamId::compute);
+    return std::make_unique<StreamCrossing>(std::move(made));
+  }
+  std::unique_ptr<Crossing> start_copy_to_host(void* to, const void* from,
+                                               std::size_t bytes) override {
+    return std::make_unique<StreamCrossing>(start_copy(to, from, bytes));
+  }
+  void* allocate_staging(std::size_t bytes) override {
+    return staging_.allocate(std::max<std::size_t>(bytes, 1));
+  }
+  void release_staging(void* data, std::size_t bytes) override {
+    staging_.release(data, std::max<std::size_t>(bytes, 1));
   }
   MemoryUse memory() const override { return account_.use(gpu_.reserved_bytes()); }
   void reset_peak() override { account_.reset_peak(); }
@@ -83,8 +114,25 @@ class CudaBackend final : public Backend {
   }
 
  private:
+  void copy_and_wait(void* to, const void* from, std::size_t bytes) {
+    gpu_.copy(to, from, bytes, StreamId::compute);
+    gpu_.synchronize(StreamId::compute);
+  }
+  // On the copy stream, after all that the compute stream was asked so far.
+  std::unique_ptr<cuda::Event> start_copy(void* to, const void* from, std::size_t bytes) {
+    const auto asked = gpu_.make_event();
+    asked->record(StreamId::compute);
+    asked->hold_back(StreamId::copy);
+    gpu_.copy(to, from, bytes, StreamId::copy);
+    auto made = gpu_.make_event();
+    made->record(StreamId::copy);
+    return made;
+  }
+
   const Device device_;
   cuda::Runtime& gpu_;
+  cuda::StagingPool staging_{gpu_};
+  cuda::Uploads uploads_{gpu_};
   Account account_;
 };
 

@@ -48,7 +48,6 @@ class Runtime {
   /// Between device and host or within the device, in the order of the stream; the memory must stay
   /// as it is until then.
   virtual void copy(void* to, const void* from, std::size_t bytes, StreamId stream) = 0;
-  virtual void clear(void* data, std::size_t bytes, StreamId stream) = 0;
   /// The host waits until the stream has nothing left to do.
   virtual void synchronize(StreamId stream) = 0;
   virtual std::unique_ptr<Event> make_event() = 0;

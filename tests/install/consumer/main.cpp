@@ -1,4 +1,5 @@
-// A program outside Skep: the gradient of sum(x²) on each rank, for its own x, summed over all ranks.
+// A program outside Skep: the gradient of sum(x²) on each rank, for its own x, summed over all
+// ranks.
 #include <fmt/ranges.h>
 
 #include "engine/autograd/tape.h"

@@ -36,6 +36,13 @@ Context::Context(int device) : device_(device) {
   enter();
 }
 
+int Context::compute_capability() const {
+  int major = 0, minor = 0;
+  CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device_));
+  CUDA_CHECK(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device_));
+  return 10 * major + minor;
+}
+
 void Context::enter() const {
   if (of_thread == this) return;
   CUDA_CHECK(cudaSetDevice(device_));

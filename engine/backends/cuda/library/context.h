@@ -18,6 +18,8 @@ class Context {
   /// The calling thread works with this GPU from now on.
   void enter() const;
   int device() const { return device_; }
+  /// 80 for 8.0, 90 for 9.0, …
+  int compute_capability() const;
   cudaStream_t stream(StreamId id) const { return id == StreamId::copy ? copy_ : compute_; }
 
  private:

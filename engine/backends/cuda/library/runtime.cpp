@@ -7,6 +7,7 @@
 #include "engine/backends/cuda/library/context.h"
 #include "engine/backends/cuda/library/cublaslt_gemm.h"
 #include "engine/backends/cuda/library/cuda_check.h"
+#include "engine/backends/cuda/library/cudnn_attention.h"
 #include "engine/backends/cuda/library/event.h"
 #include "engine/backends/cuda/library/memory.h"
 
@@ -41,10 +42,6 @@ class LibraryRuntime final : public Runtime {
     context_.enter();
     CUDA_CHECK(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, context_.stream(stream)));
   }
-  void clear(void* data, std::size_t bytes, StreamId stream) override {
-    context_.enter();
-    CUDA_CHECK(cudaMemsetAsync(data, 0, bytes, context_.stream(stream)));
-  }
   void synchronize(StreamId stream) override {
     CUDA_CHECK(cudaStreamSynchronize(context_.stream(stream)));
   }
@@ -55,24 +52,23 @@ class LibraryRuntime final : public Runtime {
     products_.multiply(a, b, c, options);
   }
 
-  // None: all attention is by the kernels of attention.h.
-  bool takes_attention(const AttentionArgs&) override { return false; }
-  void attention_forward(const AttentionArgs&, const Tensor&, const Tensor&) override {
-    no_attention();
+  bool takes_attention(const AttentionArgs& args) override { return attention_.takes(args); }
+  void attention_forward(const AttentionArgs& args, const Tensor& out,
+                         const Tensor& log_sum_exp) override {
+    attention_.forward(args, out, log_sum_exp, context_.stream(StreamId::compute));
   }
-  void attention_backward(const AttentionArgs&, const Tensor&, const Tensor&, const Tensor&,
-                          const Tensor&, const Tensor&, const Tensor&) override {
-    no_attention();
+  void attention_backward(const AttentionArgs& args, const Tensor& out, const Tensor& log_sum_exp,
+                          const Tensor& grad_out, const Tensor& grad_query, const Tensor& grad_key,
+                          const Tensor& grad_value) override {
+    attention_.backward(args, out, log_sum_exp, grad_out, grad_query, grad_key, grad_value,
+                        context_.stream(StreamId::compute));
   }
 
  private:
-  [[noreturn]] static void no_attention() {
-    fail(ErrorKind::bug, "attention: this build has no library for it");
-  }
-
   Context context_;
   DeviceMemory memory_{context_};
   CublasLtGemm products_{context_, memory_};
+  CudnnAttention attention_{*this, context_.compute_capability()};
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include <cstring>
+#include <functional>
 
 #include "engine/core/error.h"
 
@@ -28,6 +29,11 @@ DeviceMemory::DeviceMemory() {
       mmap(nullptr, region_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   check(memory != MAP_FAILED, "simulated GPU: no addresses for its memory");
   base_ = static_cast<std::byte*>(memory);
+}
+
+bool DeviceMemory::holds(const void* data) const {
+  const auto* at = static_cast<const std::byte*>(data);
+  return std::less_equal<>()(base_, at) && std::less<>()(at, base_ + region_bytes);
 }
 
 std::size_t DeviceMemory::total_bytes() const { return region_bytes; }

@@ -16,6 +16,7 @@ class DeviceMemory {
   /// Aligned to 256 bytes; throws Error(usage) when the device has no more.
   void* allocate(std::size_t bytes);
   void release(void* data);
+  bool holds(const void* data) const;
   std::size_t total_bytes() const;
   std::size_t reserved_bytes() const { return used_; }
 

@@ -1,6 +1,6 @@
 // The GPU of machines without one. Kernels run on the host, by scheduler.h; only the products and
 // the attention that the vendor's libraries would do are the CPU backend's. Work happens when it is
-// asked for, so every stream is always idle.
+// asked for, except copies on the copy stream: streams.h.
 #include "engine/backends/cuda/runtime.h"
 
 #include <cstdlib>
@@ -10,6 +10,7 @@
 #include "engine/backends/cpu/gemm.h"
 #include "engine/backends/cuda/simulated/language.h"
 #include "engine/backends/cuda/simulated/memory.h"
+#include "engine/backends/cuda/simulated/streams.h"
 #include "engine/backends/transfer.h"
 
 namespace skep::cuda {
@@ -18,12 +19,12 @@ namespace {
 using simulated::device_memory;
 using simulated::DeviceMemory;
 
-class SimulatedEvent final : public Event {
- public:
-  void record(StreamId) override {}
-  bool done() override { return true; }
-  void hold_back(StreamId) override {}
-};
+using simulated::streams;
+
+void copy_now(void* to, const void* from, std::size_t bytes) {
+  const DeviceMemory::Opening opening(device_memory());
+  std::memmove(to, from, bytes);
+}
 
 class SimulatedRuntime final : public Runtime {
  public:
@@ -37,19 +38,22 @@ class SimulatedRuntime final : public Runtime {
   void* allocate_pinned(std::size_t bytes) override { return std::malloc(bytes); }
   void release_pinned(void* data) override { std::free(data); }
 
-  void copy(void* to, const void* from, std::size_t bytes, StreamId) override {
-    const DeviceMemory::Opening opening(device_memory());
-    std::memmove(to, from, bytes);
+  void copy(void* to, const void* from, std::size_t bytes, StreamId stream) override {
+    if (stream == StreamId::compute) {
+      streams().computed();
+      return copy_now(to, from, bytes);
+    }
+    if (!device_memory().holds(to)) std::memset(to, 0xff, bytes);
+    streams().add_copy([=] { copy_now(to, from, bytes); });
   }
-  void clear(void* data, std::size_t bytes, StreamId) override {
-    const DeviceMemory::Opening opening(device_memory());
-    std::memset(data, 0, bytes);
+  void synchronize(StreamId stream) override {
+    if (stream == StreamId::copy) streams().finish_copies();
   }
-  void synchronize(StreamId) override {}
-  std::unique_ptr<Event> make_event() override { return std::make_unique<SimulatedEvent>(); }
+  std::unique_ptr<Event> make_event() override { return streams().make_event(); }
 
   void gemm(const Matrix& a, const Matrix& b, const Matrix& c,
             const GemmOptions& options) override {
+    streams().computed();
     const DeviceMemory::Opening opening(device_memory());
     cpu::gemm(a, b, c, options);
   }
@@ -102,6 +106,7 @@ namespace skep::simulated {
 
 void run_kernel(const Kernel& kernel, std::int64_t blocks, int threads, void (*body)(void*),
                 void* context) {
+  streams().computed();
   const DeviceMemory::Opening opening(device_memory());
   run_grid(kernel, blocks, threads, body, context);
 }

@@ -1,0 +1,38 @@
+#pragma once
+// Computes in double what a graph for cuDNN says, by reading the operations back from cuDNN's own
+// descriptors: where no GPU is, this shows that the graph means attention. Rounding to the types of
+// the graph is left out.
+#include <map>
+#include <vector>
+
+#include "engine/backends/cuda/library/cudnn_graph.h"
+
+namespace skep::testing {
+
+class CudnnInterpreter {
+ public:
+  /// Memory or scalar of a name in the graph, laid out by the strides that the graph gives it.
+  void bind(std::int64_t name, double* data) { bound_[name] = data; }
+  void run(const cuda::cudnn::Graph& graph);
+
+ private:
+  struct Value {
+    cuda::cudnn::Sizes sizes, strides;
+    double* data;
+    // A dimension that is smaller than the index asks for is repeated: size 1 for all, heads in
+    // groups of neighbours.
+    double& at(const cuda::cudnn::Sizes& index, const cuda::cudnn::Sizes& range) const;
+  };
+  using Attribute = cudnnBackendAttributeName_t;
+
+  Value value(const cuda::cudnn::Descriptor& operation, Attribute attribute);
+  void pointwise(const cuda::cudnn::Descriptor& operation);
+  void matmul(const cuda::cudnn::Descriptor& operation);
+  void reduce(const cuda::cudnn::Descriptor& operation);
+  void reshape(const cuda::cudnn::Descriptor& operation);
+
+  std::map<std::int64_t, double*> bound_;
+  std::map<std::int64_t, std::vector<double>> stored_;  // virtual values
+};
+
+}  // namespace skep::testing
