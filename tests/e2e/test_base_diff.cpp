@@ -80,7 +80,7 @@ TEST_CASE("base_diff: generate, evaluate, inspect and tokenize read a difference
   CHECK(output(losses, step_of(scratch, "diff", 4)) != output(losses, step_of(scratch, "diff", 5)));
 }
 
-TEST_CASE("base_diff: a broken chain is one line with the link and exit code 5; auto skips it") {
+TEST_CASE("base_diff: a broken chain is one line with the link and exit code 3; auto skips it") {
   const ScratchFolder scratch;
   const std::string run = small_run(scratch, "run", 4) + diffs;
   REQUIRE(run_ranked(2, run, scratch).code == 0);

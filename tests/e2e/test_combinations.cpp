@@ -89,7 +89,8 @@ TEST_CASE("mistakes: another number of ranks", "[mistakes]") {
   check_mistakes({
       resumed("--compress.codec int8", "(residuals, what a codec had not sent yet): resume with 2"),
       resumed("--compress.codec topk", "(residuals, what a codec had not sent yet): resume with 2"),
-      resumed("--sync.rule accumulate --sync.period 2", "(a part of a period's gradient): resume"),
+      resumed("--sync.rule accumulate --sync.period 2",
+              "(the gradient of a period's steps so far): resume"),
       resumed("--sync.rule local_sgd --sync.period 2", "(weights that are apart): resume with 2"),
       resumed("--sync.rule diloco --sync.period 2",
               "(weights that are apart): resume with 2 ranks"),

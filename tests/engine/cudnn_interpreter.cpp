@@ -7,30 +7,8 @@
 namespace skep::testing {
 namespace {
 
-using cuda::cudnn::Descriptor;
 using cuda::cudnn::Graph;
 using cuda::cudnn::Sizes;
-
-Sizes four(const Descriptor& tensor, cudnnBackendAttributeName_t attribute) {
-  const auto found = tensor.values<std::int64_t>(attribute, 8);
-  check(found.size() == 4, "a tensor of {} dimensions", found.size());
-  return {found[0], found[1], found[2], found[3]};
-}
-
-template <class T>
-T only(const Descriptor& d, cudnnBackendAttributeName_t attribute) {
-  const auto found = d.values<T>(attribute, 1);
-  check(found.size() == 1, "attribute {} has {} values", static_cast<int>(attribute), found.size());
-  return found[0];
-}
-
-Descriptor child(const Descriptor& d, cudnnBackendAttributeName_t attribute,
-                 cudnnBackendDescriptorType_t kind) {
-  auto found = d.children(attribute, kind);
-  check(found.size() == 1, "attribute {} has {} descriptors", static_cast<int>(attribute),
-        found.size());
-  return std::move(found[0]);
-}
 
 template <class F>
 void for_each(const Sizes& n, F&& f) {
@@ -66,11 +44,9 @@ double& CudnnInterpreter::Value::at(const Sizes& index, const Sizes& range) cons
   return data[offset];
 }
 
-CudnnInterpreter::Value CudnnInterpreter::value(const Descriptor& operation, Attribute attribute) {
-  const Descriptor tensor = child(operation, attribute, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
-  const auto name = tensor.integer(CUDNN_ATTR_TENSOR_UNIQUE_ID);
-  Value v{four(tensor, CUDNN_ATTR_TENSOR_DIMENSIONS), four(tensor, CUDNN_ATTR_TENSOR_STRIDES),
-          nullptr};
+CudnnInterpreter::Value CudnnInterpreter::value(const Graph::Value& given) {
+  const std::int64_t name = given.name;
+  Value v{given.sizes, given.strides, nullptr};
   if (const auto found = bound_.find(name); found != bound_.end()) {
     v.data = found->second;
     return v;
@@ -83,12 +59,10 @@ CudnnInterpreter::Value CudnnInterpreter::value(const Descriptor& operation, Att
   return v;
 }
 
-void CudnnInterpreter::pointwise(const Descriptor& op) {
-  const Descriptor what =
-      child(op, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
-  const auto mode = only<cudnnPointwiseMode_t>(what, CUDNN_ATTR_POINTWISE_MODE);
-  const Value x = value(op, CUDNN_ATTR_OPERATION_POINTWISE_XDESC);
-  const Value y = value(op, CUDNN_ATTR_OPERATION_POINTWISE_YDESC);
+void CudnnInterpreter::pointwise(const Graph::Told& op) {
+  const auto mode = static_cast<cudnnPointwiseMode_t>(op.mode);
+  const Value x = value(op.values[0]);
+  const Value y = value(op.values[1]);
   const Sizes n = y.sizes;
   if (mode == CUDNN_POINTWISE_EXP || mode == CUDNN_POINTWISE_LOG) {
     const bool exp = mode == CUDNN_POINTWISE_EXP;
@@ -96,22 +70,22 @@ void CudnnInterpreter::pointwise(const Descriptor& op) {
         n, [&](const Sizes& i) { y.at(i, n) = exp ? std::exp(x.at(i, n)) : std::log(x.at(i, n)); });
   }
   if (mode == CUDNN_POINTWISE_GEN_INDEX) {
-    const auto dimension = static_cast<std::size_t>(what.integer(CUDNN_ATTR_POINTWISE_AXIS));
+    const auto dimension = static_cast<std::size_t>(op.dimension);
     return for_each(n, [&](const Sizes& i) { y.at(i, n) = static_cast<double>(i.at(dimension)); });
   }
-  const Value b = value(op, CUDNN_ATTR_OPERATION_POINTWISE_BDESC);
+  const Value b = value(op.values.at(2));
   if (mode == CUDNN_POINTWISE_BINARY_SELECT) {
-    const Value t = value(op, CUDNN_ATTR_OPERATION_POINTWISE_TDESC);
+    const Value t = value(op.values.at(3));
     return for_each(
         n, [&](const Sizes& i) { y.at(i, n) = t.at(i, n) != 0 ? x.at(i, n) : b.at(i, n); });
   }
   for_each(n, [&](const Sizes& i) { y.at(i, n) = combined(mode, x.at(i, n), b.at(i, n)); });
 }
 
-void CudnnInterpreter::matmul(const Descriptor& op) {
-  const Value a = value(op, CUDNN_ATTR_OPERATION_MATMUL_ADESC);
-  const Value b = value(op, CUDNN_ATTR_OPERATION_MATMUL_BDESC);
-  const Value c = value(op, CUDNN_ATTR_OPERATION_MATMUL_CDESC);
+void CudnnInterpreter::matmul(const Graph::Told& op) {
+  const Value a = value(op.values.at(0));
+  const Value b = value(op.values.at(1));
+  const Value c = value(op.values.at(2));
   const auto [batch, heads, rows, columns] = c.sizes;
   const std::int64_t inner = a.sizes[3];
   const Sizes left{batch, heads, rows, inner}, right{batch, heads, inner, columns};
@@ -123,13 +97,10 @@ void CudnnInterpreter::matmul(const Descriptor& op) {
   });
 }
 
-void CudnnInterpreter::reduce(const Descriptor& op) {
-  const Descriptor what =
-      child(op, CUDNN_ATTR_OPERATION_REDUCTION_DESC, CUDNN_BACKEND_REDUCTION_DESCRIPTOR);
-  const bool max =
-      only<cudnnReduceTensorOp_t>(what, CUDNN_ATTR_REDUCTION_OPERATOR) == CUDNN_REDUCE_TENSOR_MAX;
-  const Value x = value(op, CUDNN_ATTR_OPERATION_REDUCTION_XDESC);
-  const Value y = value(op, CUDNN_ATTR_OPERATION_REDUCTION_YDESC);
+void CudnnInterpreter::reduce(const Graph::Told& op) {
+  const bool max = op.mode == CUDNN_REDUCE_TENSOR_MAX;
+  const Value x = value(op.values[0]);
+  const Value y = value(op.values[1]);
   const double start = max ? -std::numeric_limits<double>::infinity() : 0;
   for_each(y.sizes, [&](const Sizes& i) { y.at(i, y.sizes) = start; });
   for_each(x.sizes, [&](const Sizes& i) {
@@ -139,15 +110,15 @@ void CudnnInterpreter::reduce(const Descriptor& op) {
   });
 }
 
-void CudnnInterpreter::reshape(const Descriptor& op) {
-  const Value x = value(op, CUDNN_ATTR_OPERATION_RESHAPE_XDESC);
-  const Descriptor y =
-      child(op, CUDNN_ATTR_OPERATION_RESHAPE_YDESC, CUDNN_BACKEND_TENSOR_DESCRIPTOR);
-  bind(y.integer(CUDNN_ATTR_TENSOR_UNIQUE_ID), x.data);  // the same memory, looked at differently
+// The same memory, looked at differently.
+void CudnnInterpreter::reshape(const Graph::Told& op) {
+  bind(op.values[1].name, value(op.values[0]).data);
 }
 
 void CudnnInterpreter::run(const Graph& graph) {
-  for (const Descriptor& op : graph.operations()) switch (op.kind()) {
+  for (std::size_t i = 0; i < graph.operations().size(); ++i) {
+    const Graph::Told& op = graph.told(i);
+    switch (graph.operations()[i].kind()) {
       case CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR:
         pointwise(op);
         break;
@@ -161,8 +132,10 @@ void CudnnInterpreter::run(const Graph& graph) {
         reshape(op);
         break;
       default:
-        fail(ErrorKind::bug, "operation {} is unknown here", static_cast<int>(op.kind()));
+        fail(ErrorKind::bug, "operation {} is unknown here",
+             static_cast<int>(graph.operations()[i].kind()));
     }
+  }
 }
 
 }  // namespace skep::testing

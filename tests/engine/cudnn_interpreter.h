@@ -1,7 +1,6 @@
 #pragma once
-// Computes in double what a graph for cuDNN says, by reading the operations back from cuDNN's own
-// descriptors: where no GPU is, this shows that the graph means attention. Rounding to the types of
-// the graph is left out.
+// Computes in double what a graph for cuDNN says: where no GPU is, this shows that the graph means
+// attention. Rounding to the types of the graph is left out.
 #include <map>
 #include <vector>
 
@@ -23,13 +22,12 @@ class CudnnInterpreter {
     // groups of neighbours.
     double& at(const cuda::cudnn::Sizes& index, const cuda::cudnn::Sizes& range) const;
   };
-  using Attribute = cudnnBackendAttributeName_t;
 
-  Value value(const cuda::cudnn::Descriptor& operation, Attribute attribute);
-  void pointwise(const cuda::cudnn::Descriptor& operation);
-  void matmul(const cuda::cudnn::Descriptor& operation);
-  void reduce(const cuda::cudnn::Descriptor& operation);
-  void reshape(const cuda::cudnn::Descriptor& operation);
+  Value value(const cuda::cudnn::Graph::Value& given);
+  void pointwise(const cuda::cudnn::Graph::Told& op);
+  void matmul(const cuda::cudnn::Graph::Told& op);
+  void reduce(const cuda::cudnn::Graph::Told& op);
+  void reshape(const cuda::cudnn::Graph::Told& op);
 
   std::map<std::int64_t, double*> bound_;
   std::map<std::int64_t, std::vector<double>> stored_;  // virtual values

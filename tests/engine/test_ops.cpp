@@ -170,7 +170,7 @@ TEST_CASE("every op file has an entry of its own name, and every entry samples")
     CHECK(!entry->samples().empty());
     CHECK(!entry->formula().empty());
   }
-  const std::set<std::string> no_op = {"op_table"};  // the table's own code
+  const std::set<std::string> no_op = {"op_table", "parity"};  // the table's own code, and what compares
   for (const auto& file : std::filesystem::directory_iterator(SKEP_SOURCE_DIR "/engine/ops")) {
     const std::string stem = file.path().stem().string();
     if (file.path().extension() != ".cpp" || no_op.count(stem)) continue;

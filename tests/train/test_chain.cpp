@@ -101,7 +101,7 @@ TEST_CASE("chain: a restore that comes out otherwise than it was saved is refuse
     run.mend();
     edit_manifest(run.step(4), [&](Json& json) { change(json["restores"][file]); });
     CHECK_FALSE(find_fault(run.step(4)).has_value());
-    return error_of(ErrorKind::storage, [&] { Chain(run.step(4)).tensors(file); });
+    return error_of(ErrorKind::data, [&] { Chain(run.step(4)).tensors(file); });
   };
   CHECK_THAT(edit([](Json& f) { f["parts"][0]["xxh3"] = "0123456789abcdef"; }),
              Catch::Contains(file + " cannot be restored: what comes out is not what was saved"));
@@ -127,7 +127,7 @@ TEST_CASE("chain: a manifest that makes no sense is damaged, whatever it says") 
     INFO("edit " << i);
     run.mend();
     edit_manifest(run.step(4), edits[i]);
-    CHECK_THAT(error_of(ErrorKind::storage, [&] { Chain chain(run.step(4)); }),
+    CHECK_THAT(error_of(ErrorKind::data, [&] { Chain chain(run.step(4)); }),
                Catch::Contains("step-4/manifest.json is damaged"));
     CHECK(find_fault(run.step(4)).has_value());
   }

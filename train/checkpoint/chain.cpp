@@ -45,7 +45,7 @@ void apply_parts(const std::string& folder, const std::vector<PackedPart>& parts
   std::string open;
   std::unique_ptr<MappedFile> source;
   const auto damaged = [&](const std::string& file, std::string_view what) {
-    fail(ErrorKind::storage, "{}: {} cannot be restored: {}", folder, file, what);
+    fail(ErrorKind::data, "{}: {} cannot be restored: {}", folder, file, what);
   };
   for (const PackedPart& part : parts) {
     if (open != part.source) source = std::make_unique<MappedFile>(folder + "/" + part.source);
@@ -70,10 +70,10 @@ Chain::Chain(const std::string& checkpoint) {
   while (const auto previous = links_.back().plan.previous) {
     const std::string folder = checkpoint_path(above, previous->step), name = name_of(folder);
     if (std::exchange(step, previous->step) <= previous->step || !fs::exists(folder))
-      fail(ErrorKind::storage, "{}, on which it builds, is missing", name);
+      fail(ErrorKind::data, "{}, on which it builds, is missing", name);
     links_.push_back({folder, read_restore_plan(folder)});
     if (links_.back().plan.xxh3 != previous->manifest_xxh3)
-      fail(ErrorKind::storage,
+      fail(ErrorKind::data,
            "{}, on which it builds, is not the one it was saved after: its manifest.json differs",
            name);
   }
@@ -105,7 +105,7 @@ std::vector<std::byte> Chain::restore(std::size_t link, const std::string& file)
   const auto reference = plan.packed.find(against);
   const bool circle = reference != plan.packed.end() && !reference->second.front().against.empty();
   if (circle || (against.empty() && link == 0))
-    fail(ErrorKind::storage, "{}: {} has no reference: its manifest.json is damaged", folder, file);
+    fail(ErrorKind::data, "{}: {} has no reference: its manifest.json is damaged", folder, file);
   std::vector<std::byte> bytes = against.empty() ? restore(link - 1, file) : restore(link, against);
   apply_parts(folder, found->second, bytes);
   return bytes;

@@ -14,14 +14,14 @@ namespace skep {
 
 class Chain {
  public:
-  /// Error(storage), naming the link, when one is missing or not the one that was continued.
+  /// Error(data), naming the link, when one is missing or not the one that was continued.
   explicit Chain(const std::string& checkpoint);
 
   /// The folders of the links, the base first.
   std::vector<std::string> folders() const;
   /// The base's, for what never changes during a run: configuration and tokenizer.
   std::string model_folder() const { return links_.front().folder + "/model"; }
-  /// A safetensors file as a whole checkpoint would hold it. Error(storage), naming the file, when
+  /// A safetensors file as a whole checkpoint would hold it. Error(data), naming the file, when
   /// it comes out otherwise than it was when it was saved.
   SafetensorsFile tensors(const std::string& file) const;
   std::uint64_t manifest_xxh3() const { return links_.back().plan.xxh3; }
@@ -40,8 +40,7 @@ class Chain {
 /// cannot be read.
 std::string previous_of(const std::string& checkpoint);
 
-/// Why a checkpoint cannot be restored, naming the file and the link: Error(data) for one that
-/// stands alone, Error(storage) for one that continues others.
+/// Why a checkpoint cannot be restored, naming the file and the link: Error(data).
 std::optional<Error> find_fault(const std::string& checkpoint);
 
 }  // namespace skep

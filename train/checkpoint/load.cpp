@@ -7,14 +7,13 @@
 #include <set>
 #include <sstream>
 
-#include "engine/backends/transfer.h"
 #include "engine/core/error.h"
 #include "engine/core/files.h"
-#include "engine/kernels/copy.h"
 #include "model/hf/model_folder.h"
 #include "model/hf/safetensors.h"
 #include "train/checkpoint/chain.h"
 #include "train/checkpoint/folder.h"
+#include "train/checkpoint/meeting_archive.h"
 #include "train/checkpoint/origins.h"
 #include "train/checkpoint/state_archive.h"
 
@@ -85,50 +84,6 @@ int count_rank_states(const fs::path& checkpoint) {
        checkpoint, states, own, states);
 }
 
-// For another number of ranks: reads the states of all ranks that saved, which had just met.
-// Weights are the same then; moments become means, counters the largest, other numbers the
-// smallest.
-class MeetingArchive final : public Archive {
- public:
-  using States = std::vector<std::unique_ptr<LoadingArchive>>;
-  MeetingArchive(const std::string& checkpoint, const States& states)
-      : checkpoint_(checkpoint), states_(states) {}
-  void field(std::string_view name, std::int64_t& value) override {
-    const std::vector<std::int64_t> all = numbers(name, value);
-    value = *std::max_element(all.begin(), all.end());
-  }
-  void field(std::string_view name, double& value) override {
-    const std::vector<double> all = numbers(name, value);
-    value = *std::min_element(all.begin(), all.end());
-  }
-  void field(std::string_view name, const Tensor& tensor) override {
-    if (!is_float(tensor.dtype())) return states_.front()->field(name, tensor);  // the model's
-    const Tensor one = empty(tensor.shape(), tensor.dtype());
-    std::vector<double> sums(static_cast<std::size_t>(tensor.numel()));
-    std::vector<double> first;
-    for (const auto& state : states_) {
-      state->field(name, one);
-      const std::vector<double> values = to_doubles(one);
-      if (first.empty()) first = values;
-      if (name == "weights" && values != first)
-        refuse_ranks(checkpoint_, states_.size(), "weights that are apart");
-      for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += values[i];
-    }
-    for (double& sum : sums) sum /= static_cast<double>(states_.size());
-    transfer(tensor, converted(tensor_of(sums, tensor.shape()), tensor.dtype()));
-  }
-
- private:
-  template <class T>
-  std::vector<T> numbers(std::string_view name, T value) {
-    std::vector<T> all(states_.size(), value);
-    for (std::size_t i = 0; i < all.size(); ++i) states_[i]->field(name, all[i]);
-    return all;
-  }
-  const std::string& checkpoint_;
-  const States& states_;
-};
-
 }  // namespace
 
 std::vector<std::string> load_checkpoint(const std::string& checkpoint,
@@ -165,7 +120,8 @@ std::vector<std::string> load_checkpoint(const std::string& checkpoint,
       refuse_ranks(checkpoint, static_cast<std::size_t>(states),
                    fmt::format("{}", fmt::join(own, ", and ")));
     for (int rank = 0; rank < states; ++rank) read_own(rank);
-    MeetingArchive meeting(checkpoint, all);
+    MeetingArchive meeting(all,
+                           [&] { refuse_ranks(checkpoint, all.size(), "weights that are apart"); });
     archive_own_state(content, meeting);
   }
   content.parameters.commit();

@@ -185,9 +185,9 @@ RestorePlan read_restore_plan(const std::string& checkpoint) {
         plan.packed[name] = packed_parts(name, file);
     return plan;
   } catch (const Error& error) {
-    throw Error(ErrorKind::storage, error.what());
+    throw Error(ErrorKind::data, error.what());
   } catch (const std::exception&) {  // of the JSON reader, or of what is no number
-    fail(ErrorKind::storage, "{} is damaged", path);
+    fail(ErrorKind::data, "{} is damaged", path);
   }
 }
 

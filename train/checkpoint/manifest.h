@@ -62,7 +62,7 @@ struct RestorePlan {
   std::map<std::string, std::vector<PackedPart>> packed;  ///< by file, in the order of its bytes
   std::uint64_t xxh3 = 0;                                 ///< of the manifest's text
 };
-/// Error(storage) when the manifest is missing or damaged.
+/// Error(data) when the manifest is missing or damaged.
 RestorePlan read_restore_plan(const std::string& checkpoint);
 
 }  // namespace skep

@@ -11,8 +11,8 @@ struct SavedModel {
   LoadedModel loaded;
 };
 
-/// Error(data) when there is no model; of a checkpoint that continues others, Error(storage) naming
-/// the link at fault.
+/// Error(data) when there is no model, or its checkpoint is damaged; of one that continues others
+/// the link at fault is named.
 SavedModel open_saved_model(const std::string& given);
 
 /// The folder above, without opening the model.

@@ -63,15 +63,14 @@ std::int64_t Descriptor::integer(cudnnBackendAttributeName_t name) const {
 }
 
 std::vector<Descriptor> Descriptor::children(cudnnBackendAttributeName_t name,
-                                             cudnnBackendDescriptorType_t kind) const {
-  // Asked without room, cuDNN tells how many there are; then it fills descriptors of ours.
-  const std::size_t offered = get_raw(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 0, nullptr);
+                                             cudnnBackendDescriptorType_t kind,
+                                             std::size_t most) const {
+  // cuDNN fills descriptors of ours, and tells how many there are.
   std::vector<Descriptor> found;
   std::vector<cudnnBackendDescriptor_t> handles;
-  for (std::size_t i = 0; i < offered; ++i) handles.push_back(found.emplace_back(kind).get());
-  if (offered == 0) return found;
-  const std::size_t filled = get_raw(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, offered, handles.data());
-  found.erase(found.begin() + static_cast<std::ptrdiff_t>(std::min(filled, offered)), found.end());
+  for (std::size_t i = 0; i < most; ++i) handles.push_back(found.emplace_back(kind).get());
+  const std::size_t filled = get_raw(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, most, handles.data());
+  found.erase(found.begin() + static_cast<std::ptrdiff_t>(std::min(filled, most)), found.end());
   return found;
 }
 

@@ -76,9 +76,9 @@ class Descriptor {
     found.resize(get_raw(name, attribute_type<T>, most, found.data()));
     return found;
   }
-  /// The descriptors of an attribute, all of one kind.
+  /// The descriptors of an attribute, all of one kind, at most `most` of them.
   std::vector<Descriptor> children(cudnnBackendAttributeName_t name,
-                                   cudnnBackendDescriptorType_t kind) const;
+                                   cudnnBackendDescriptorType_t kind, std::size_t most) const;
 
  private:
   Descriptor& set_raw(cudnnBackendAttributeName_t name, int type, std::size_t count,

@@ -42,7 +42,7 @@ Graph::Value Graph::make_value(std::int64_t name, const Layout& layout, cudnnDat
       .set(CUDNN_ATTR_TENSOR_IS_VIRTUAL, is_virtual)
       .set(CUDNN_ATTR_TENSOR_IS_BY_VALUE, by_value)
       .finalize("tensor");
-  return {d.get(), layout.sizes};
+  return {d.get(), layout.sizes, layout.strides, name};
 }
 
 Graph::Value Graph::tensor(std::int64_t name, const Layout& layout) {
@@ -58,7 +58,8 @@ Graph::Value Graph::virtual_value(const Layout& layout) {
   return make_value(next_virtual_++, layout, data_type(layout.dtype), true, false);
 }
 
-Descriptor& Graph::operation(cudnnBackendDescriptorType_t kind) {
+Descriptor& Graph::operation(cudnnBackendDescriptorType_t kind, const Told& told) {
+  told_.push_back(told);
   return operations_.emplace_back(kind);
 }
 
@@ -68,7 +69,11 @@ void Graph::pointwise(cudnnPointwiseMode_t mode, cudnnDataType_t math, std::int6
   what.set(CUDNN_ATTR_POINTWISE_MODE, mode).set(CUDNN_ATTR_POINTWISE_MATH_PREC, math);
   if (dimension >= 0) what.set(CUDNN_ATTR_POINTWISE_AXIS, dimension);
   what.finalize("pointwise");
-  Descriptor& op = operation(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR);
+  std::vector<Value> values{x, y};
+  for (const Value* more : {b, t})
+    if (more) values.push_back(*more);
+  Descriptor& op =
+      operation(CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR, {mode, dimension, values});
   op.set_descriptor(CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR, what.get())
       .set_descriptor(CUDNN_ATTR_OPERATION_POINTWISE_XDESC, x.descriptor)
       .set_descriptor(CUDNN_ATTR_OPERATION_POINTWISE_YDESC, y.descriptor);
@@ -105,7 +110,7 @@ Graph::Value Graph::index(const Value& like, std::int64_t dimension) {
 void Graph::matmul(const Value& a, const Value& b, const Value& c) {
   Descriptor& what = kept_.emplace_back(CUDNN_BACKEND_MATMUL_DESCRIPTOR);
   what.set(CUDNN_ATTR_MATMUL_COMP_TYPE, CUDNN_DATA_FLOAT).finalize("matmul");
-  operation(CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR)
+  operation(CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR, {0, -1, {a, b, c}})
       .set_descriptor(CUDNN_ATTR_OPERATION_MATMUL_DESC, what.get())
       .set_descriptor(CUDNN_ATTR_OPERATION_MATMUL_ADESC, a.descriptor)
       .set_descriptor(CUDNN_ATTR_OPERATION_MATMUL_BDESC, b.descriptor)
@@ -123,7 +128,7 @@ void Graph::reduce(cudnnReduceTensorOp_t operator_, const Value& x, const Value&
   what.set(CUDNN_ATTR_REDUCTION_OPERATOR, operator_)
       .set(CUDNN_ATTR_REDUCTION_COMP_TYPE, CUDNN_DATA_FLOAT)
       .finalize("reduction");
-  operation(CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR)
+  operation(CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR, {operator_, -1, {x, y}})
       .set_descriptor(CUDNN_ATTR_OPERATION_REDUCTION_DESC, what.get())
       .set_descriptor(CUDNN_ATTR_OPERATION_REDUCTION_XDESC, x.descriptor)
       .set_descriptor(CUDNN_ATTR_OPERATION_REDUCTION_YDESC, y.descriptor)
@@ -136,7 +141,7 @@ Graph::Value Graph::reduce_rows(cudnnReduceTensorOp_t operator_, const Value& x)
 }
 
 void Graph::reshape(const Value& x, const Value& y) {
-  operation(CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR)
+  operation(CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR, {0, -1, {x, y}})
       .set_descriptor(CUDNN_ATTR_OPERATION_RESHAPE_XDESC, x.descriptor)
       .set_descriptor(CUDNN_ATTR_OPERATION_RESHAPE_YDESC, y.descriptor)
       .finalize("reshape operation");

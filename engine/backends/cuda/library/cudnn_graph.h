@@ -33,7 +33,8 @@ class Graph {
   /// Something that operations read and write; belongs to the graph.
   struct Value {
     cudnnBackendDescriptor_t descriptor;
-    Sizes sizes;
+    Sizes sizes, strides;
+    std::int64_t name;
   };
 
   /// A tensor in the device's memory, named by a number for Plan::run.
@@ -63,6 +64,13 @@ class Graph {
 
   /// In the order in which they were added.
   const std::vector<Descriptor>& operations() const { return operations_; }
+  /// An operation as it was asked for; cuDNN gives hardly any of it back.
+  struct Told {
+    std::int64_t mode;          ///< of pointwise and reduce
+    std::int64_t dimension;     ///< of index, else -1
+    std::vector<Value> values;  ///< pointwise x, y, b, t; matmul a, b, c; others x, y
+  };
+  const Told& told(std::size_t operation) const { return told_.at(operation); }
   /// The finished graph; this object must outlive it. The handle may be null.
   Descriptor finished(cudnnHandle_t handle) const;
 
@@ -71,10 +79,11 @@ class Graph {
                    bool by_value);
   void pointwise(cudnnPointwiseMode_t mode, cudnnDataType_t math, std::int64_t dimension,
                  const Value& x, const Value* b, const Value* t, const Value& y);
-  Descriptor& operation(cudnnBackendDescriptorType_t kind);
+  Descriptor& operation(cudnnBackendDescriptorType_t kind, const Told& told);
 
   std::vector<Descriptor> kept_;  // tensors, and what operations are told to do
   std::vector<Descriptor> operations_;
+  std::vector<Told> told_;            // by operation
   std::int64_t next_virtual_ = 1000;  // above all names
 };
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 namespace skep::cuda::cudnn {
+
 Descriptor device_properties(const std::string& json) {
   Descriptor properties(CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
   properties.set_values<char>(CUDNN_ATTR_DEVICEPROP_JSON_REPRESENTATION, json)
@@ -17,7 +18,9 @@ std::vector<Descriptor> configurations(const Descriptor& finished_graph, const T
   if (target.properties != nullptr)
     heuristics.set_descriptor(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, target.properties->get());
   heuristics.finalize("heuristics");
-  return heuristics.children(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
+  constexpr std::size_t most = 32;
+  return heuristics.children(CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR,
+                             most);
 }
 
 int count_configurations(const Graph& graph, const std::string& device_properties_json) {
