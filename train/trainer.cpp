@@ -242,6 +242,7 @@ void Trainer::report(const StepTotals& totals, const Outcome& outcome, double lr
   for (const Task& task : tasks_)
     r.tasks.push_back({task.name, totals.task_sums.at(r.tasks.size()) / totals.tokens, task.weight,
                        task.log_variance});
+  if (parts_.views) r.view_weights = parts_.views->factors();
   parts_.comm.doing("reporting the step");
   for (const std::string& text : parts_.monitor->look(r)) warn(r.step, text);
   for (auto& observer : parts_.observers) observer->on_step(r);

@@ -127,7 +127,15 @@ TEST_CASE("temperature 0 is plain data parallelism bit for bit, others are not")
   plain.loss.view_weighting = "uniform";
   const Recording uniform = train(plain, 3);
   CHECK(train(adaptive(scratch.path, 0), 3).final_values == uniform.final_values);
-  CHECK(train(adaptive(scratch.path, 2), 3).final_values != uniform.final_values);
+  const Recording tilted = train(adaptive(scratch.path, 2), 3);
+  CHECK(tilted.final_values != uniform.final_values);
+  // The report has the factors; as all ranks have as many tokens, their mean is 1.
+  CHECK(uniform.steps.front().view_weights.empty());
+  for (const StepReport& step : tilted.steps) {
+    REQUIRE(step.view_weights.size() == 3);
+    CHECK(step.view_weights[0] + step.view_weights[1] + step.view_weights[2] == Approx(3));
+    CHECK(*std::max_element(step.view_weights.begin(), step.view_weights.end()) > 1);
+  }
   CHECK(train(adaptive(scratch.path, 2), 1).final_values == train(plain, 1).final_values);
 }
 

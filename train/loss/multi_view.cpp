@@ -46,8 +46,8 @@ ViewWeights::ViewWeights(const ViewSettings& settings) : settings_(settings) {
 
 double ViewWeights::weight(const ViewLoss& own, Communicator& comm) {
   if (settings_.known == ViewSettings::Known::this_step) look(own, comm);
-  if (views_.empty()) return 1;
-  return tilted_weights(views_, settings_.temperature)[static_cast<std::size_t>(comm.rank())];
+  factors_ = views_.empty() ? std::vector<double>{} : tilted_weights(views_, settings_.temperature);
+  return factors_.empty() ? 1 : factors_[static_cast<std::size_t>(comm.rank())];
 }
 
 void ViewWeights::end_step(const ViewLoss& own, Communicator& comm) {

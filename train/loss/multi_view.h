@@ -40,6 +40,8 @@ class ViewWeights {
   /// The factor of this rank's losses, between forward and backward of a micro-batch. Collective
   /// where it is made of this step's losses.
   double weight(const ViewLoss& own, Communicator& comm);
+  /// The factors of all ranks in the last micro-batch; empty when all were 1.
+  const std::vector<double>& factors() const { return factors_; }
   /// After the last micro-batch. Collective where weights are made of past steps.
   void end_step(const ViewLoss& own, Communicator& comm);
 
@@ -51,8 +53,9 @@ class ViewWeights {
 
   ViewSettings settings_;
   std::vector<ViewLoss> views_;  // what weights are made of, by rank; empty: all are 1
-  std::vector<double> means_;    // of each rank's losses, over past steps
-  Tensor state_;                 // of both: an archive that saves reads it when it ends
+  std::vector<double> factors_;
+  std::vector<double> means_;  // of each rank's losses, over past steps
+  Tensor state_;               // of both: an archive that saves reads it when it ends
 };
 
 }  // namespace skep

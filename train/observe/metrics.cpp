@@ -44,6 +44,7 @@ Json step_fields(const StepReport& r) {
     fields["weight"] = number(task.weight);
     if (task.log_variance) fields["log_variance"] = number(*task.log_variance);
   }
+  if (!r.view_weights.empty()) json["view_weights"] = r.view_weights;
   for (const Spread& spread : r.over_ranks)
     json["ranks"][spread.name] = {
         {"min", spread.min}, {"median", spread.median}, {"max", spread.max}};

@@ -51,9 +51,10 @@ struct StepReport {
   bool skipped = false;  ///< no update: nothing to learn from, or not finite
   std::int64_t rss_bytes = 0, peak_rss_bytes = 0;
   std::int64_t gpu_bytes = 0, peak_gpu_bytes = 0;  ///< taken from it; most of all tensors; or 0
-  double cpu_seconds = 0;          ///< of all this process's threads since the last step
-  std::vector<Spread> over_ranks;  ///< every run.log_every steps (monitor.h), else empty
-  std::vector<TaskReport> tasks;   ///< empty: there is one
+  double cpu_seconds = 0;            ///< of all this process's threads since the last step
+  std::vector<Spread> over_ranks;    ///< every run.log_every steps (monitor.h), else empty
+  std::vector<TaskReport> tasks;     ///< empty: there is one
+  std::vector<double> view_weights;  ///< factors of all ranks' losses; empty: all are 1
 };
 
 class Observer {

@@ -113,12 +113,14 @@ std::string refusal_of_attention(const AttentionArgs& args, int compute_capabili
   return layout_refusal(args.value, "value");
 }
 
-CudnnAttention::CudnnAttention(Runtime& memory, int compute_capability)
-    : memory_(memory), compute_capability_(compute_capability) {
-  cudnn::check_status(cudnnCreate(&handle_), "starting");
+CudnnAttention::~CudnnAttention() {
+  if (handle_ != nullptr) cudnnDestroy(handle_);
 }
 
-CudnnAttention::~CudnnAttention() { cudnnDestroy(handle_); }
+cudnnHandle_t CudnnAttention::handle() {
+  if (handle_ == nullptr) cudnn::check_status(cudnnCreate(&handle_), "starting");
+  return handle_;
+}
 
 void CudnnAttention::forward(const AttentionArgs& args, const Tensor& out,
                              const Tensor& log_sum_exp, cudaStream_t compute) {
@@ -134,10 +136,10 @@ void CudnnAttention::forward(const AttentionArgs& args, const Tensor& out,
   const std::lock_guard lock(mutex_);
   auto found = forward_plans_.find(layouts);
   if (found == forward_plans_.end())
-    found = forward_plans_.try_emplace(layouts, cudnn::forward_graph(layouts), handle_).first;
+    found = forward_plans_.try_emplace(layouts, cudnn::forward_graph(layouts), handle()).first;
   const Workspace workspace(memory_, found->second.workspace_bytes());
-  cudnn::check_status(cudnnSetStream(handle_, compute), "setting the stream");
-  found->second.run(handle_, bindings, workspace.data());
+  cudnn::check_status(cudnnSetStream(handle(), compute), "setting the stream");
+  found->second.run(handle(), bindings, workspace.data());
 }
 
 void CudnnAttention::backward(const AttentionArgs& args, const Tensor& out,
@@ -153,7 +155,7 @@ void CudnnAttention::backward(const AttentionArgs& args, const Tensor& out,
   const std::lock_guard lock(mutex_);
   auto found = backward_plans_.find(layouts);
   if (found == backward_plans_.end())
-    found = backward_plans_.try_emplace(layouts, cudnn::backward_graph(layouts), handle_).first;
+    found = backward_plans_.try_emplace(layouts, cudnn::backward_graph(layouts), handle()).first;
   const Workspace deltas(memory_, log_sum_exp.bytes());
   const Workspace workspace(memory_, found->second.workspace_bytes());
   std::vector<Binding> bindings{{cudnn::query, args.query.raw()},
@@ -168,8 +170,8 @@ void CudnnAttention::backward(const AttentionArgs& args, const Tensor& out,
                                 {cudnn::delta, deltas.data()},
                                 {cudnn::one, &scalars.one}};
   scalars.bind(args, bindings);
-  cudnn::check_status(cudnnSetStream(handle_, compute), "setting the stream");
-  found->second.run(handle_, bindings, workspace.data());
+  cudnn::check_status(cudnnSetStream(handle(), compute), "setting the stream");
+  found->second.run(handle(), bindings, workspace.data());
 }
 
 }  // namespace skep::cuda

@@ -17,9 +17,10 @@ std::string refusal_of_attention(const AttentionArgs& args, int compute_capabili
 
 class CudnnAttention {
  public:
-  /// For the thread's current device. Workspaces come from `memory`, in the order of its compute
-  /// stream.
-  CudnnAttention(Runtime& memory, int compute_capability);
+  /// Workspaces come from `memory`, in the order of its compute stream. cuDNN starts when it is
+  /// first needed, for the thread's current device.
+  CudnnAttention(Runtime& memory, int compute_capability)
+      : memory_(memory), compute_capability_(compute_capability) {}
   ~CudnnAttention();
   CudnnAttention(const CudnnAttention&) = delete;
   CudnnAttention& operator=(const CudnnAttention&) = delete;
@@ -36,6 +37,8 @@ class CudnnAttention {
                 const Tensor& grad_value, cudaStream_t compute);
 
  private:
+  cudnnHandle_t handle();
+
   Runtime& memory_;
   const int compute_capability_;
   cudnnHandle_t handle_ = nullptr;
