@@ -45,6 +45,7 @@ make_machine() {
   debootstrap --variant=minbase bookworm "$folder" "$mirror" >/dev/null
   debian_mirrors >"$folder/etc/apt/sources.list"
   apt-config dump | grep '^Acquire::' >"$folder/etc/apt/apt.conf.d/90host"
+  cp -L /etc/hosts "$folder/etc/hosts"  # without its own name in it every mpirun waits for a name server
   cp -L /etc/resolv.conf "$folder/etc/resolv.conf"
   [ ! -e /etc/ssl/certs/ca-certificates.crt ] ||
     install -D /etc/ssl/certs/ca-certificates.crt "$folder/etc/ssl/certs/ca-certificates.crt"

@@ -11,7 +11,7 @@ fail() {
   cat "$work/log"
   exit 1
 }
-configure() { cmake -S . -B build "$@" >"$work/log" 2>&1; }
+configure() { cmake -G Ninja -S . -B build "$@" >"$work/log" 2>&1; }
 
 mkdir "$work/old"
 cd "$work/old"
