@@ -36,6 +36,15 @@ struct Mistake {
 /// all ranks gone; the folder `intact` unchanged.
 void check_mistakes(const std::vector<Mistake>& rows);
 
+/// A good file of 3001 tokens to damage: a header of 1024 bytes, then ids.
+inline const std::string tokens =
+    "tokenize encode --tokenizer byte text.txt --out tokens.bin >/dev/null; ";
+/// Replaces bytes of a file: octal escapes, position.
+inline std::string poke(const std::string& file, const std::string& bytes, int position) {
+  return "printf '" + bytes + "' | dd of=" + file + " bs=1 seek=" + std::to_string(position) +
+         " conv=notrunc status=none; ";
+}
+
 /// A command that must work, though it may not look so.
 struct Example {
   std::string name, setup, command;
