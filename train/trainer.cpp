@@ -18,8 +18,6 @@ namespace skep {
 namespace {
 
 constexpr std::int64_t most_skips_in_a_row = 20;
-// A loss scale finds its place within a few steps; more without learning may be a run that
-// diverges.
 constexpr std::int64_t most_unlearned_before_save = 3;
 
 double seconds_now() {
@@ -90,6 +88,7 @@ RunEnd Trainer::run() {
            {after.messages_seconds - before.messages_seconds,
             after.data_seconds - before.data_seconds});
     if (totals.saves_written == parts_.comm.size()) finish_save();
+    note_learning(outcome, totals);
     stop_if_hopeless(outcome, totals);
     if (totals.stop_requests > 0 && progress_.step < limits_.steps) return stop();
     between_steps();
@@ -182,9 +181,10 @@ Trainer::Outcome Trainer::update(const StepTotals& summed, double lr) {
       clip_by_norm(store.working_grads(), summed.tokens * parts_.scaler->scale(), limits_.max_norm);
   const double scale = parts_.scaler->scale();
   const bool finite = clip.finite && std::isfinite(summed.loss_sum);
-  if (!finite && !parts_.scaler->can_lower()) tell_where_numbers_were_lost();
-  if (!finite && parts_.scaler->handles_overflow() && !parts_.scaler->can_lower())
-    give_up_scaling();
+  if (!finite && !parts_.scaler->can_lower()) {
+    tell_where_numbers_were_lost();
+    if (parts_.scaler->handles_overflow()) give_up_scaling();
+  }
   using Gradients = LossScaler::Gradients;
   parts_.scaler->look(finite ? Gradients::finite : Gradients::overflowed);
   if (!finite) {
@@ -252,9 +252,6 @@ void Trainer::report(const StepTotals& totals, const Outcome& outcome, double lr
 // Every rank has the same gradients, so every rank decides the same.
 void Trainer::stop_if_hopeless(const Outcome& outcome, const StepTotals& totals) {
   if (!outcome.due) return;
-  const bool learned = outcome.updated && std::isfinite(totals.loss_sum);
-  unlearned_in_a_row_ = learned || totals.tokens == 0 ? 0 : unlearned_in_a_row_ + 1;
-  if (!std::isfinite(totals.loss_sum)) unlearned_in_a_row_ += most_unlearned_before_save;
   const bool harmless = totals.tokens == 0 || parts_.scaler->handles_overflow();
   skipped_in_a_row_ = outcome.updated || harmless ? 0 : skipped_in_a_row_ + 1;
   if (skipped_in_a_row_ >= most_skips_in_a_row)
@@ -263,14 +260,28 @@ void Trainer::stop_if_hopeless(const Outcome& outcome, const StepTotals& totals)
          skipped_in_a_row_, lost_numbers_, progress_.step, advice());
 }
 
+// While nothing is learned, nothing is saved: it would push out what was good. A scaler may take a
+// few steps to find the scale that fits.
+void Trainer::note_learning(const Outcome& outcome, const StepTotals& totals) {
+  if (!outcome.due) return;
+  const bool learned = outcome.updated || totals.tokens == 0;
+  const bool scaling = parts_.scaler->handles_overflow() && std::isfinite(totals.loss_sum);
+  unlearned_in_a_row_ = learned ? 0 : unlearned_in_a_row_ + 1;
+  worth_saving_ = learned || (scaling && unlearned_in_a_row_ < most_unlearned_before_save);
+}
+
+// Ranks that are apart learn each for itself, and save together.
+bool Trainer::all_find_worth_saving() {
+  if (!apart()) return worth_saving_;
+  return parts_.comm.all_reduce(std::int64_t{worth_saving_}, Combine::min) > 0;
+}
+
 // What the end of the run does anyway is not done twice.
 void Trainer::between_steps() {
   if (due(progress_.step, limits_.hash_every)) compare_replicas();
   if (progress_.step == limits_.steps) return;
   if (!end_cycle() && due(progress_.step, limits_.eval_every)) validate();
-  // While nothing is learned, nothing is saved: it would push out what was good.
-  const bool learns = skipped_in_a_row_ == 0 && unlearned_in_a_row_ < most_unlearned_before_save;
-  if (due(progress_.step, limits_.checkpoint_every) && learns) save();
+  if (due(progress_.step, limits_.checkpoint_every) && all_find_worth_saving()) save();
 }
 
 std::optional<double> Trainer::validate() {

@@ -136,6 +136,8 @@ class Trainer {
   void compare_replicas();
   void check_replicas();
   void stop_if_hopeless(const Outcome& outcome, const StepTotals& totals);
+  void note_learning(const Outcome& outcome, const StepTotals& totals);
+  bool all_find_worth_saving();
   void tell_where_numbers_were_lost();
   void give_up_scaling();
   void say(const std::string& text);
@@ -151,7 +153,8 @@ class Trainer {
   std::vector<Task> tasks_;  // of the step, with the weights it was made with
   Repeats repeats_;
   std::int64_t skipped_in_a_row_ = 0;    // without a scaler that may help
-  std::int64_t unlearned_in_a_row_ = 0;  // for any reason, or with a loss that is not finite
+  std::int64_t unlearned_in_a_row_ = 0;  // for any reason
+  bool worth_saving_ = true;             // what this rank has learned so far
   std::string lost_numbers_;             // how the steps skipped in a row began
   Checkpointer checkpoints_;
   Witness witness_;               // of the checkpoint last begun or read

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 
 #include "helpers.h"
+#include "model/hf/model_folder.h"
 #include "trainer_fixture.h"
 
 using namespace skep;
@@ -128,6 +129,26 @@ TEST_CASE("another text, tokenizer or split of the data is refused by its key") 
              Catch::Contains("the text of data.train is not the one"));
   CHECK_THAT(refusal([](Config& c) { c.data.val_fraction = 0.2; }),
              Catch::Contains("data.val_fraction"));
+}
+
+TEST_CASE("ranks that have met are equal to the bit, also where a third is no binary fraction") {
+  const Saved saved(outer, 8, 3);
+  const Recording rest = saved.go_on(
+      [](Config& c) {
+        outer(c);
+        c.run.steps = 12;
+      },
+      3);
+  CHECK(tells(rest, "step 12: consensus distance 0"));
+  // The model for everyone to use is what they have, not a mean that is rounded anew.
+  const LoadedModel model = open_model(saved.checkpoint + "/model");
+  Recording at_rest = saved.go_on(
+      [](Config& c) {
+        outer(c);
+        c.run.steps = 8;
+      },
+      3);
+  CHECK(to_doubles(model.parameters->values()) == at_rest.final_values);
 }
 
 TEST_CASE("a run that diverges does not push out its good checkpoints") {
