@@ -225,40 +225,4 @@ std::int64_t decay_steps(const Config& config) {
   return config.schedule.decay_steps > 0 ? config.schedule.decay_steps : config.run.steps;
 }
 
-std::vector<std::string> find_idle_settings(const Config& config) {
-  const Config usual;
-  std::vector<std::string> found;
-  const auto look = [&](bool used, bool changed, const char* key, const char* needs) {
-    if (!used && changed) found.push_back(fmt::format("{} has no effect without {}", key, needs));
-  };
-  const auto differs = [&](auto section, auto field) {
-    return config.*section.*field != usual.*section.*field;
-  };
-  const auto uses = [&](auto has) {
-    const auto in_phase = [&](const PhaseEntry& p) { return has(during_phase(config, p)); };
-    return config.phases.empty()
-               ? has(config)
-               : std::any_of(config.phases.begin(), config.phases.end(), in_phase);
-  };
-  const std::string& codec = config.compress.codec;
-  const bool adaptive = config.loss.view_weighting == "adaptive";
-  look(adaptive, differs(&Config::loss, &LossSection::temperature), "loss.temperature",
-       "loss.view_weighting adaptive");
-  look(adaptive, differs(&Config::loss, &LossSection::ema), "loss.ema",
-       "loss.view_weighting adaptive");
-  look(config.data.sharding == "chaos", differs(&Config::data, &DataSection::chaos_seed),
-       "data.chaos_seed", "data.sharding chaos");
-  look(codec.starts_with("topk"), differs(&Config::compress, &CompressSection::density),
-       "compress.density", "a topk codec");
-  look(codec != "none", differs(&Config::compress, &CompressSection::error_feedback),
-       "compress.error_feedback", "a compress.codec");
-  look(has_cycles(config.schedule), differs(&Config::schedule, &ScheduleSection::cycle_mult),
-       "schedule.cycle_mult", "schedule.kind warm_restarts or step");
-  look(uses([](const Config& c) { return c.sync.rule != "every_step"; }),
-       differs(&Config::sync, &SyncSection::period), "sync.period", "another sync.rule");
-  look(uses([](const Config& c) { return c.sync.rule == "diloco"; }),
-       differs(&Config::sync, &SyncSection::outer_lr), "sync.outer_lr", "sync.rule diloco");
-  return found;
-}
-
 }  // namespace skep
