@@ -45,29 +45,24 @@ std::unique_ptr<Crossing> start_transfer(const Tensor& out, const Tensor& from) 
             from.is_contiguous(),
         "transfer: {} {} does not cross to {} {} as it is", name_of(from.dtype()), from.shape(),
         name_of(out.dtype()), out.shape());
-  check(on_cpu(out) != on_cpu(from), "transfer: one of two tensors is to be on the host");
+  check(on_cpu(out) || on_cpu(from), "transfer: between two GPUs");
   out.storage()->bump_version();
   if (on_cpu(out))
     return backend(from.device()).start_copy_to_host(out.raw(), from.raw(), out.bytes());
   return backend(out.device()).start_copy_from_host(out.raw(), from.raw(), out.bytes());
 }
 
-PendingScalar::PendingScalar(const Tensor& scalar) : scalar_(contiguous(scalar)) {
+PendingScalar::PendingScalar(const Tensor& scalar)
+    : scalar_(contiguous(scalar)),
+      host_(staging(scalar.shape(), scalar.dtype(), scalar.device())),
+      crossing_(start_transfer(host_, scalar_)) {
   check(scalar.numel() == 1, "a scalar has one element, this tensor is {}", scalar.shape());
-  if (on_cpu(scalar_)) {
-    host_ = scalar_;
-    return;
-  }
-  host_ = staging(scalar_.shape(), scalar_.dtype(), scalar_.device());
-  crossing_ = start_transfer(host_, scalar_);
 }
 
-PendingScalar::~PendingScalar() {
-  if (crossing_) crossing_->wait();
-}
+PendingScalar::~PendingScalar() { crossing_->wait(); }
 
 double PendingScalar::value() {
-  if (crossing_) crossing_->wait();
+  crossing_->wait();
   return host_.item();
 }
 

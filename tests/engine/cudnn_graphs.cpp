@@ -123,7 +123,8 @@ TEST_CASE("cuDNN offers nothing for graphs with a part missing") {
   });
   CHECK_THROWS_AS(Graph().finished(nullptr), Error);  // no operations
   Parts no_key;
-  CHECK_THROWS_AS(no_key.graph.matmul(no_key.q, {nullptr, no_key.kt.sizes}), Error);
+  no_key.kt.descriptor = nullptr;
+  CHECK_THROWS_AS(no_key.graph.matmul(no_key.q, no_key.kt), Error);
 }
 
 TEST_CASE("cuDNN's own words reach the error about sizes that do not fit") {

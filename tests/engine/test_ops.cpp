@@ -34,19 +34,6 @@ std::vector<Tensor> inputs_of(const OpSample& sample, DType dtype,
   return inputs;
 }
 
-double tolerance(DType dtype) {
-  switch (dtype) {
-    case DType::f64:
-      return 1e-13;
-    case DType::f32:
-      return 2e-6;
-    case DType::f16:
-      return 2e-3;
-    default:
-      return 1.6e-2;
-  }
-}
-
 TEST_CASE("every gradient agrees with finite differences") {
   REQUIRE(op_table().size() >= 18);
   for_each_sample([](const OpEntry&, const OpSample& sample, const std::string& label) {
@@ -75,7 +62,7 @@ TEST_CASE("narrow types agree with fp64") {
     const Outcome exact = run(sample.call, inputs_of(sample, DType::f64));
     for (DType dtype : {DType::f32, DType::bf16, DType::f16}) {
       INFO(label << " in " << name_of(dtype));
-      CHECK(relative_error(run(sample.call, inputs_of(sample, dtype)), exact) < tolerance(dtype));
+      CHECK(relative_error(run(sample.call, inputs_of(sample, dtype)), exact) < rounding_of(dtype));
     }
   });
 }
@@ -87,9 +74,9 @@ TEST_CASE("strided operands and strided gradients give what contiguous ones give
       for (Layout layout : strided_layouts) {
         INFO(label << " in " << name_of(dtype) << ", layout " << static_cast<int>(layout));
         CHECK(relative_error(run(sample.call, inputs_of(sample, dtype, layout)), plain) <=
-              tolerance(dtype));
+              rounding_of(dtype));
         CHECK(relative_error(run(sample.call, inputs_of(sample, dtype), layout), plain) <=
-              tolerance(dtype));
+              rounding_of(dtype));
       }
     }
   });
@@ -114,7 +101,7 @@ TEST_CASE("operands broadcast by zero strides give what copies of them give") {
         }
         INFO(label << " in " << name_of(dtype) << ", dimension " << dim);
         CHECK(relative_error(run(sample.call, views), run(sample.call, copies)) <=
-              tolerance(dtype));
+              rounding_of(dtype));
       }
     }
   });
@@ -149,11 +136,11 @@ TEST_CASE("bound memory is overwritten by the first backward and added to by the
           fill(t.slot()->value, NAN);
         }
       INFO(label << " in " << name_of(dtype));
-      CHECK(relative_error(run(sample.call, inputs), once) <= tolerance(dtype));
+      CHECK(relative_error(run(sample.call, inputs), once) <= rounding_of(dtype));
       Outcome twice = run(sample.call, inputs);
       for (Values& grad : twice.grads)
         for (double& g : grad) g /= 2;
-      CHECK(relative_error(twice, once) <= tolerance(dtype));
+      CHECK(relative_error(twice, once) <= rounding_of(dtype));
     }
   });
 }
@@ -170,7 +157,7 @@ TEST_CASE("every op file has an entry of its own name, and every entry samples")
     CHECK(!entry->samples().empty());
     CHECK(!entry->formula().empty());
   }
-  const std::set<std::string> no_op = {"op_table", "parity"};  // the table's own code, and what compares
+  const std::set<std::string> no_op = {"op_table", "parity"};  // the table, and what compares
   for (const auto& file : std::filesystem::directory_iterator(SKEP_SOURCE_DIR "/engine/ops")) {
     const std::string stem = file.path().stem().string();
     if (file.path().extension() != ".cpp" || no_op.count(stem)) continue;

@@ -41,9 +41,8 @@ class Runtime {
   virtual void release(void* data) = 0;
   /// Taken from the device so far, kept for reuse.
   virtual std::size_t reserved_bytes() = 0;
-  /// Host memory that copies reach without a detour.
+  /// Host memory that copies reach without a detour; lives until the process ends.
   virtual void* allocate_pinned(std::size_t bytes) = 0;
-  virtual void release_pinned(void* data) = 0;
 
   /// Between device and host or within the device, in the order of the stream; the memory must stay
   /// as it is until then.

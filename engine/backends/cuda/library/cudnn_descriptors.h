@@ -32,8 +32,6 @@ inline constexpr int attribute_type<char> = CUDNN_TYPE_CHAR;
 template <>
 inline constexpr int attribute_type<cudnnBackendHeurMode_t> = CUDNN_TYPE_HEUR_MODE;
 template <>
-inline constexpr int attribute_type<cudnnBackendNumericalNote_t> = CUDNN_TYPE_NUMERICAL_NOTE;
-template <>
 inline constexpr int attribute_type<cudnnPointwiseMode_t> = CUDNN_TYPE_POINTWISE_MODE;
 template <>
 inline constexpr int attribute_type<cudnnReduceTensorOp_t> = CUDNN_TYPE_REDUCTION_OPERATOR_TYPE;

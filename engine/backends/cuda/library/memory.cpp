@@ -53,8 +53,4 @@ void* allocate_pinned(std::size_t bytes) {
   return data;
 }
 
-void release_pinned(void* data) noexcept {
-  if (cudaFreeHost(data) != cudaSuccess) static_cast<void>(cudaGetLastError());
-}
-
 }  // namespace skep::cuda

@@ -22,6 +22,5 @@ class DeviceMemory {
 
 /// Host memory that the GPU reaches by itself.
 void* allocate_pinned(std::size_t bytes);
-void release_pinned(void* data) noexcept;
 
 }  // namespace skep::cuda

@@ -36,7 +36,6 @@ class LibraryRuntime final : public Runtime {
     context_.enter();
     return cuda::allocate_pinned(bytes);
   }
-  void release_pinned(void* data) override { cuda::release_pinned(data); }
 
   void copy(void* to, const void* from, std::size_t bytes, StreamId stream) override {
     context_.enter();

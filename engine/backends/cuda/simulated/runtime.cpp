@@ -36,7 +36,6 @@ class SimulatedRuntime final : public Runtime {
   void release(void* data) override { device_memory().release(data); }
   std::size_t reserved_bytes() override { return device_memory().reserved_bytes(); }
   void* allocate_pinned(std::size_t bytes) override { return std::malloc(bytes); }
-  void release_pinned(void* data) override { std::free(data); }
 
   void copy(void* to, const void* from, std::size_t bytes, StreamId stream) override {
     if (stream == StreamId::compute) {
