@@ -14,7 +14,7 @@ namespace {
 
 /// The combination's settings in a file, beside the text they are about.
 struct Combined {
-  Combined(const char* settings, int n) : ranks(n) {
+  Combined(const std::string& settings, int n) : ranks(n) {
     write_file(scratch.path + "/settings.toml", settings);
     write_file(scratch.path + "/short.txt", synthetic_text(combined_text));
   }

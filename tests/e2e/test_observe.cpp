@@ -93,6 +93,10 @@ TEST_CASE("observe: without a word nothing more is written; a pipe that dies end
   CHECK_THAT(ending.out, Catch::Contains("warning: observe.pipe: the command has ended"));
   CHECK_THAT(read_file(run + "/log.rank-0"), Catch::Contains("Z WARN observe.pipe"));
   CHECK(metrics_of(run).size() == 101);
+  const Ending late =
+      run_ranked(1, small_run(scratch, "late", 3) + " --observe.pipe \"sleep 99\"", scratch);
+  CHECK(late.code == 0);
+  CHECK_THAT(late.err, Catch::Contains("observe.pipe: the command was stopped, 5 s after"));
   CHECK_FALSE(std::filesystem::exists(run + "/metrics.csv"));
   CHECK_FALSE(std::filesystem::exists(run + "/tensorboard"));
 }

@@ -7,32 +7,41 @@ namespace skep::test {
 
 constexpr std::size_t combined_text = 1201;  // characters: 68 windows to train on
 
-/// For two ranks. An epoch lasts 6.8 steps, a cycle 5, and the steps 4, 8 and 12 update.
-constexpr const char* all_tricks = R"(
-[run]
-steps = 14
-eval_every = 0
+/// What both have.
+inline const std::string combined_base = R"(
 [model]
 layers = 2
 heads = 2
 width = 32
 context = 16
 dropout = 0.1
+[optim]
+lr = 0.01
+[comm]
+bucket_mb = 0.02
+hash_every = 1
+[checkpoint]
+every = 1
+keep = 100
+kind = "base_diff"
+max_diffs = 3
+)";
+
+/// For two ranks. An epoch lasts 6.8 steps, a cycle 5, and the steps 4, 8 and 12 update.
+inline const std::string all_tricks = combined_base + R"(
+[run]
+steps = 14
+eval_every = 0
 [data]
 tokenizer = "char"
 sharding = "chaos"
 common_fraction = 0.3
 [batch]
 micro_batch = 2
-[optim]
-lr = 0.01
 [schedule]
 kind = "warm_restarts"
 cycle = 5
 jitter = 0.2
-[comm]
-bucket_mb = 0.02
-hash_every = 1
 [sync]
 rule = "accumulate"
 period = 4
@@ -43,39 +52,18 @@ view_weighting = "adaptive"
 ema = 0.5
 task_weighting = "uncertainty"
 z_weight = 0.01
-[checkpoint]
-every = 1
-keep = 100
-kind = "base_diff"
-max_diffs = 3
 )";
 
 /// For three or four ranks. An epoch lasts 5.7 steps; the phases begin after the steps 0, 2, 6, 9,
 /// 10 and 14.
-constexpr const char* all_phases = R"(
+inline const std::string all_phases = combined_base + R"(
 [run]
 steps = 16
 eval_every = 0
-[model]
-layers = 2
-heads = 2
-width = 32
-context = 16
-dropout = 0.1
 [data]
 tokenizer = "char"
 [batch]
 micro_batch = 1
-[optim]
-lr = 0.01
-[comm]
-bucket_mb = 0.02
-hash_every = 1
-[checkpoint]
-every = 1
-keep = 100
-kind = "base_diff"
-max_diffs = 3
 [[phase]]
 until_step = 2
 topology = "full_mesh"

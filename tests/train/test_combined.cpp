@@ -15,7 +15,7 @@ using namespace skep::test;
 namespace {
 
 struct Combination {
-  Combination(const std::string& folder, const char* settings, int n) : ranks(n) {
+  Combination(const std::string& folder, const std::string& settings, int n) : ranks(n) {
     read_toml(config, settings, "settings.toml");
     config.data.train = folder + "/short.txt";
     write_file(config.data.train, synthetic_text(combined_text));

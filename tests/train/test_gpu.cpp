@@ -76,7 +76,11 @@ TEST_CASE("gpu: fifty steps have the losses of the CPU, alone and as two ranks",
   config.run.steps = 50;
   const Recording cpu = train_on("cpu", config);
   CHECK(cpu.steps.back().loss < cpu.steps.front().loss - 0.1);
-  CHECK(largest_difference(train_on("cuda", config), cpu) < 1e-4);
+  const Recording alone = train_on("cuda", config);
+  CHECK(largest_difference(alone, cpu) < 1e-4);
+  CHECK(alone.steps.back().peak_gpu_bytes > 0);
+  CHECK(alone.steps.back().gpu_bytes >= alone.steps.back().peak_gpu_bytes);
+  CHECK(cpu.steps.back().gpu_bytes == 0);
   CHECK(largest_difference(train_on("cuda", config, 2), cpu) < 1e-4);
 }
 
