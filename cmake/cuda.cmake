@@ -38,3 +38,4 @@ set(CMAKE_CUDA_STANDARD 20)
 set(CMAKE_CUDA_STANDARD_REQUIRED ON)
 find_package(CUDAToolkit 13 REQUIRED)
 find_package(cuDNN REQUIRED)
+find_package(NCCL)  # without it, gradients pass through the host's memory

@@ -6,3 +6,7 @@ set_source_files_properties(${kernel_files} PROPERTIES LANGUAGE CUDA)
 target_compile_options(engine PRIVATE
   "$<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings;-DFMT_USE_CONSTEXPR=1>")
 target_link_libraries(engine PRIVATE CUDA::cudart CUDA::cublasLt cudnn::cudnn)
+if(NCCL_FOUND)
+  target_link_libraries(engine PRIVATE nccl::nccl)
+  target_compile_definitions(engine PRIVATE SKEP_HAS_NCCL)
+endif()

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "engine/autograd/grad_slot.h"
+#include "engine/backends/backend.h"
 #include "engine/backends/transfer.h"
 #include "engine/kernels/copy.h"
 
@@ -132,6 +133,14 @@ const Tensor& ParameterStore::working_grads() {
                    host_grads_.sliced(0, part.begin, part.end - part.begin));
   host_parts_.clear();
   return grads_;
+}
+
+std::span<float> ParameterStore::working_grads(std::int64_t begin, std::int64_t end) {
+  return {working_grads().data<float>() + begin, static_cast<std::size_t>(end - begin)};
+}
+
+std::shared_ptr<Crossing> ParameterStore::gradients_computed() const {
+  return backend(device()).reached();
 }
 
 void ParameterStore::begin_backward() { working_grads(); }

@@ -49,6 +49,10 @@ class ParameterStore {
   std::shared_ptr<Crossing> bring_gradients(std::int64_t begin, std::int64_t end) const;
   /// What the host has made of that part starts to go back, beside other work.
   void return_gradients(std::int64_t begin, std::int64_t end);
+  /// For who reaches a GPU's memory by itself: the part where it is computed, once what was asked
+  /// for so far is done.
+  std::span<float> working_grads(std::int64_t begin, std::int64_t end);
+  std::shared_ptr<Crossing> gradients_computed() const;
   /// One parameter of values(), in its shape.
   Tensor host_value(const Entry& entry) const;
   /// At work, for an update there: afterwards commit().

@@ -1,6 +1,9 @@
 #include "mpi_comm/environment.h"
 
 #include <mpi.h>
+#if __has_include(<mpi-ext.h>)
+#include <mpi-ext.h>
+#endif
 #include <sched.h>
 #include <unistd.h>
 
@@ -81,6 +84,14 @@ void Environment::find_local_ranks() {
   MPI_CHECK(MPI_Allgather(&first, 1, MPI_INT, first_ranks.data(), 1, MPI_INT, MPI_COMM_WORLD));
   hosts_ = number_hosts(first_ranks);
   MPI_CHECK(MPI_Comm_free(&local));
+}
+
+bool mpi_takes_device_memory() {
+#if defined(MPIX_CUDA_AWARE_SUPPORT) && MPIX_CUDA_AWARE_SUPPORT
+  return MPIX_Query_cuda_support() == 1;
+#else
+  return false;
+#endif
 }
 
 std::string mpi_library() {

@@ -43,6 +43,9 @@ class Environment {
 /// Name and version of the MPI library: "Open MPI v4.1.4".
 std::string mpi_library();
 
+/// Whether the library says that it takes addresses in a GPU's memory.
+bool mpi_takes_device_memory();
+
 /// Numbers hosts from 0 on, given for each rank the first rank of its host: {0, 1, 0, 3} gives
 /// {0, 1, 0, 2}.
 std::vector<int> number_hosts(std::span<const int> first_ranks);

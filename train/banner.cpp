@@ -67,10 +67,17 @@ std::string describe_phases(const PhaseSchedule& phases, std::int64_t steps) {
   return text;
 }
 
-std::string describe_device(const ChosenDevice& chosen, const std::string& compute) {
+std::string describe_path(const MessagePath& path) {
+  if (path.way == MessagePath::Way::by_mpi) return "; gradients leave from its memory";
+  if (path.way == MessagePath::Way::by_nccl) return "; gradients go from GPU to GPU";
+  return "; gradients pass through the host's memory: " + path.reason;
+}
+
+std::string describe_device(const ChosenDevice& chosen, const MessagePath& path,
+                            const std::string& compute) {
   if (chosen.device.kind == Device::Kind::cuda)
-    return fmt::format("cuda {}: {}, products in {}", chosen.device.index,
-                       describe_gpu(chosen.device.index), compute);
+    return fmt::format("cuda {}: {}, products in {}{}", chosen.device.index,
+                       describe_gpu(chosen.device.index), compute, describe_path(path));
   const bool made_wide = compute == "fp16" || (compute == "bf16" && !cpu::has_bf16_products());
   return fmt::format("cpu, products by {} in {}{}{}", cpu::has_onednn() ? "oneDNN" : "Eigen",
                      compute, made_wide ? ", made in fp32 on this CPU" : "",
@@ -85,7 +92,7 @@ std::string describe_run(const Config& config, const Parts& parts,
       row("ranks",
           fmt::format("{}, {}", describe_hosts(group_by_host(ranks)), describe_threads(ranks))),
       row("wires", describe_phases(*parts.phases, config.run.steps)),
-      row("device", describe_device(parts.device, config.precision.compute)),
+      row("device", describe_device(parts.device, parts.message_path, config.precision.compute)),
       row("data", parts.data_description),
       row("model", fmt::format("{}: {} parameters", to_string(parts.model->config()),
                                parts.parameters->parameter_count())),

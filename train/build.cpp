@@ -239,7 +239,8 @@ Parts build_parts(const Config& config, Communicator& comm, const std::vector<in
                                  static_cast<double>(config.batch.global_batch);
   parts.schedule = make_schedule(config, steps_per_epoch);
   add_restarts(parts, config.schedule);
-  parts.reduction = make_reduction(config, parts.parameters->size());
+  parts.message_path = choose_message_path(config, comm, parts.device.device);
+  parts.reduction = make_reduction(config, parts.parameters->size(), parts.message_path);
   parts.phases = make_phases(config, comm, hosts, parts.reduction, steps_per_epoch);
   check_step_memory(parts);
   parts.monitor = std::make_unique<Monitor>(

@@ -88,7 +88,10 @@ void prepare_wires(const Config& config, Communicator& comm, const std::vector<i
                    automatic ? calibrate(comm, topology_settings(section, hosts)) : Calibration{});
 }
 
-std::shared_ptr<Reduction> make_reduction(const Config& config, std::int64_t elements) {
+std::shared_ptr<Reduction> make_reduction(const Config& config, std::int64_t elements,
+                                          const MessagePath& path) {
+  if (path.way == MessagePath::Way::by_mpi) return make_device_reduction();
+  if (path.way == MessagePath::Way::by_nccl) return make_group_reduction(path.group);
   const CompressSection& c = config.compress;
   const Feedback feedback = c.error_feedback ? Feedback::yes : Feedback::no;
   if (config.comm.reduction == "exact") return make_exact_reduction(config.comm.exact_scale);

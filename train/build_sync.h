@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "train/config.h"
+#include "train/message_path.h"
 #include "train/schedule/phase_schedule.h"
 #include "train/sync/reduction.h"
 
@@ -14,7 +15,8 @@ namespace skep {
 void prepare_wires(const Config& config, Communicator& comm, const std::vector<int>& hosts = {});
 
 /// How gradients are summed. `elements`: of the flat gradients.
-std::shared_ptr<Reduction> make_reduction(const Config& config, std::int64_t elements);
+std::shared_ptr<Reduction> make_reduction(const Config& config, std::int64_t elements,
+                                          const MessagePath& path);
 
 /// The phases of a run; all that sum gradients share the reduction. `hosts`: the host of each rank.
 std::unique_ptr<PhaseSchedule> make_phases(const Config& config, const Communicator& comm,

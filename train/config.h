@@ -92,6 +92,7 @@ struct PrecisionSection {
 struct DeviceSection {
   std::string kind = "auto";
   bool share = false;
+  std::string cuda_aware_mpi = "auto";
 };
 
 struct CommSection {

@@ -171,6 +171,10 @@ void add_device(std::vector<ConfigKey>& keys) {
              "many as ranks");
   device.add("share", &DeviceSection::share, any(),
              "ranks of a host may share its GPUs, taking turns: for trying things out");
+  device.add(
+      "cuda_aware_mpi", &DeviceSection::cuda_aware_mpi, one_of({"auto", "on", "off"}),
+      "the MPI library sums gradients out of a GPU's memory, not by way of the host's; auto: "
+      "where it can and comm.transport is mpi");
 }
 
 void add_comm(std::vector<ConfigKey>& keys) {
@@ -181,9 +185,10 @@ void add_comm(std::vector<ConfigKey>& keys) {
            "wires over which ranks meet; random_clusters, grid and exponential group only some "
            "ranks at a step: parameters are averaged then, not gradients; auto: for each size the "
            "cheapest by costs measured at the start");
-  comm.add("transport", &CommSection::transport, one_of({"plans", "mpi", "auto"}),
+  comm.add("transport", &CommSection::transport, one_of({"plans", "mpi", "auto", "nccl"}),
            "plans: messages as the topology says; mpi: MPI's own collectives where all ranks meet; "
-           "auto: whichever was faster in a measurement at the start");
+           "auto: whichever was faster in a measurement at the start; nccl: gradients go from GPU to GPU, "
+           "all else by plans");
   comm.add("cluster_size", &CommSection::cluster_size, from_to(1, 1 << 20),
            "ranks in a cluster of random_clusters, at most");
   comm.add(

@@ -123,7 +123,7 @@ StepTotals Trainer::fill_gradients(const SyncRound& round) {
     pass.activations = parts_.activations;
     Tape tape;  // records every op below
     const Tensor loss = parts_.objective->loss(*parts_.model, batch, pass);
-    PendingScalar loss_sum(loss);
+    PendingValues loss_sum(loss);
     const double tokens = batch.counted_targets();
     double weight = 1;
     if (parts_.views) weight = parts_.views->weight({loss_sum.value(), tokens}, parts_.comm);
@@ -177,30 +177,39 @@ Trainer::Outcome Trainer::update(const StepTotals& summed, double lr) {
   }
   ParameterStore& store = *parts_.parameters;
   parts_.comm.doing("the optimizer's update");
-  const Clip clip =
-      clip_by_norm(store.working_grads(), summed.tokens * parts_.scaler->scale(), limits_.max_norm);
+  // All that a device is asked for comes before the first wait for it: by a factor of 0 the update
+  // leaves itself out where the gradient is not finite.
+  const bool finite_loss = std::isfinite(summed.loss_sum);
+  Clip clip(store.working_grads(), summed.tokens * parts_.scaler->scale(), limits_.max_norm);
+  if (finite_loss) {
+    parts_.optimizer->update(store.working_values(), store.working_grads(), store.decay_ranges(),
+                             lr, clip.factor());
+    store.commit();
+    if (!clip.finite()) parts_.optimizer->uncount();
+  }
+  const bool finite = finite_loss && clip.finite();
+  if (finite) {
+    parts_.scaler->look(LossScaler::Gradients::finite);
+  } else {
+    leave_out(clip.finite() ? "loss" : "gradient");
+  }
+  return {clip.norm(), finite, true};
+}
+
+// An update that was none: a smaller loss scale may help, or what happened is told.
+void Trainer::leave_out(std::string_view not_finite) {
   const double scale = parts_.scaler->scale();
-  const bool finite = clip.finite && std::isfinite(summed.loss_sum);
-  if (!finite && !parts_.scaler->can_lower()) {
+  if (!parts_.scaler->can_lower()) {
     tell_where_numbers_were_lost();
     if (parts_.scaler->handles_overflow()) give_up_scaling();
   }
-  using Gradients = LossScaler::Gradients;
-  parts_.scaler->look(finite ? Gradients::finite : Gradients::overflowed);
-  if (!finite) {
-    const char* what = clip.finite ? "loss" : "gradient";
-    if (parts_.scaler->handles_overflow())
-      say(fmt::format("step {}: the {} is not finite; no update, loss scale {:g} after {:g}",
-                      progress_.step + 1, what, parts_.scaler->told(parts_.scaler->scale()),
-                      parts_.scaler->told(scale)));
-    else
-      warn(progress_.step + 1, fmt::format("the {} is not finite; no update", what));
-    return {clip.norm, false, true};
-  }
-  parts_.optimizer->update(store.working_values(), store.working_grads(), store.decay_ranges(), lr,
-                           clip.factor);
-  store.commit();
-  return {clip.norm, true, true};
+  parts_.scaler->look(LossScaler::Gradients::overflowed);
+  if (parts_.scaler->handles_overflow())
+    say(fmt::format("step {}: the {} is not finite; no update, loss scale {:g} after {:g}",
+                    progress_.step + 1, not_finite, parts_.scaler->told(parts_.scaler->scale()),
+                    parts_.scaler->told(scale)));
+  else
+    warn(progress_.step + 1, fmt::format("the {} is not finite; no update", not_finite));
 }
 
 void Trainer::give_up_scaling() {

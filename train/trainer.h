@@ -19,6 +19,7 @@
 #include "train/device.h"
 #include "train/loss/multi_view.h"
 #include "train/loss/objective.h"
+#include "train/message_path.h"
 #include "train/observe/monitor.h"
 #include "train/observe/observer.h"
 #include "train/observe/repeats.h"
@@ -37,6 +38,7 @@ struct Parts {
 
   Communicator& comm;
   ChosenDevice device;
+  MessagePath message_path;  ///< of gradients
   std::string data_description;
   std::shared_ptr<const Tokenizer> tokenizer;  ///< or null
   std::unique_ptr<Dataset> train_data, validation_data;
@@ -122,6 +124,7 @@ class Trainer {
   void share_buffers(const SyncRound& round);
   StepTotals fill_gradients(const SyncRound& round);
   Outcome update(const StepTotals& summed, double lr);
+  void leave_out(std::string_view not_finite);
   void report(const StepTotals& totals, const Outcome& outcome, double lr, double step_seconds,
               const Waits& waits);
   void between_steps();

@@ -56,6 +56,11 @@ class Backend {
                                                          std::size_t bytes) = 0;
   virtual std::unique_ptr<Crossing> start_copy_to_host(void* to, const void* from,
                                                        std::size_t bytes) = 0;
+  /// Done when all that was asked of the device so far is.
+  virtual std::unique_ptr<Crossing> reached() = 0;
+  /// While what it returns lives, others than this device's own work, such as a network's library,
+  /// may reach the device's memory by its addresses.
+  virtual std::shared_ptr<void> expose() = 0;
   /// Memory of the host that this device reaches by itself, without a detour.
   virtual void* allocate_staging(std::size_t bytes) = 0;
   virtual void release_staging(void* data, std::size_t bytes) = 0;

@@ -52,16 +52,19 @@ std::unique_ptr<Crossing> start_transfer(const Tensor& out, const Tensor& from) 
   return backend(out.device()).start_copy_from_host(out.raw(), from.raw(), out.bytes());
 }
 
-PendingScalar::PendingScalar(const Tensor& scalar)
-    : scalar_(contiguous(scalar)),
-      host_(staging(scalar.shape(), scalar.dtype(), scalar.device())),
-      crossing_(start_transfer(host_, scalar_)) {
-  check(scalar.numel() == 1, "a scalar has one element, this tensor is {}", scalar.shape());
+PendingValues::PendingValues(const Tensor& t)
+    : there_(contiguous(t)),
+      host_(staging(t.shape(), t.dtype(), t.device())),
+      crossing_(start_transfer(host_, there_)) {}
+
+PendingValues::~PendingValues() { crossing_->wait(); }
+
+std::vector<double> PendingValues::values() {
+  crossing_->wait();
+  return to_doubles(host_);
 }
 
-PendingScalar::~PendingScalar() { crossing_->wait(); }
-
-double PendingScalar::value() {
+double PendingValues::value() {
   crossing_->wait();
   return host_.item();
 }

@@ -1,6 +1,7 @@
 #pragma once
 // Tensors between the memories of devices.
 #include <memory>
+#include <vector>
 
 #include "engine/backends/crossing.h"
 #include "engine/core/tensor.h"
@@ -19,19 +20,19 @@ Tensor staging(const Shape& shape, DType dtype, Device device);
 /// both are left alone.
 std::unique_ptr<Crossing> start_transfer(const Tensor& out, const Tensor& from);
 
-/// The only element of a tensor, on its way to the host: value() waits for what was computed before
-/// this object was made, not for what was asked of the device since. The element must not change
-/// until then.
-class PendingScalar {
+/// A small tensor on its way to the host: values() waits for what was computed before this object
+/// was made, not for what was asked of the device since. The tensor must not change until then.
+class PendingValues {
  public:
-  explicit PendingScalar(const Tensor& scalar);
-  ~PendingScalar();
-  PendingScalar(const PendingScalar&) = delete;
-  PendingScalar& operator=(const PendingScalar&) = delete;
-  double value();
+  explicit PendingValues(const Tensor& t);
+  ~PendingValues();
+  PendingValues(const PendingValues&) = delete;
+  PendingValues& operator=(const PendingValues&) = delete;
+  std::vector<double> values();
+  double value();  ///< the only one
 
  private:
-  Tensor scalar_, host_;  // kept until the crossing is done
+  Tensor there_, host_;  // kept until the crossing is done
   std::unique_ptr<Crossing> crossing_;
 };
 

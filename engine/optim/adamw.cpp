@@ -33,13 +33,14 @@ class AdamW final : public Optimizer {
         second_(zeros(like.shape(), like.dtype(), like.device())) {}
 
   void update(const Tensor& values, const Tensor& grads, std::span<const FlatRange> ranges,
-              double lr, double gradient_factor) override {
+              double lr, const Tensor& factor) override {
     ++updates_;
     for_each_range(values, ranges, settings_.weight_decay,
                    [&](auto zero, const FlatRange& range, double decay) {
-                     step<decltype(zero)>(values, grads, range, decay, lr, gradient_factor);
+                     step<decltype(zero)>(values, grads, range, decay, lr, factor);
                    });
   }
+  void uncount() override { --updates_; }
   void archive(Archive& archive) override {
     archive.field("updates", updates_);
     archive.field("first_moment", first_);
@@ -50,7 +51,7 @@ class AdamW final : public Optimizer {
  private:
   template <class T>
   void step(const Tensor& values, const Tensor& grads, const FlatRange& range, double decay,
-            double lr, double factor) const {
+            double lr, const Tensor& factor) const {
     const double n = static_cast<double>(updates_);
     const AdamWStep<T> body{values.data<T>() + range.begin,
                             first_.data<T>() + range.begin,
@@ -62,8 +63,8 @@ class AdamW final : public Optimizer {
                             static_cast<T>(1 - lr * decay),
                             static_cast<T>(lr / (1 - std::pow(settings_.beta1, n))),
                             static_cast<T>(1 / (1 - std::pow(settings_.beta2, n))),
-                            static_cast<T>(factor)};
-    for_each_index(values.device(), range.end - range.begin, body);
+                            T(0)};
+    run_step(factor, range.end - range.begin, body);
   }
 
   OptimizerSettings settings_;

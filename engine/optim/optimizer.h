@@ -25,9 +25,12 @@ struct OptimizerSettings {
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
-  /// One update of `values` from `gradient_factor` * `grads` (flat, equal sizes).
+  /// One update of `values` from `factor` * `grads` (flat, equal sizes); the factor is a scalar in
+  /// fp64 where they are. A factor of 0 leaves everything as it is: then uncount() the update.
   virtual void update(const Tensor& values, const Tensor& grads, std::span<const FlatRange> ranges,
-                      double lr, double gradient_factor) = 0;
+                      double lr, const Tensor& factor) = 0;
+  /// The last update changed nothing.
+  virtual void uncount() = 0;
   virtual void archive(Archive& archive) = 0;
   /// Updates so far: what bias corrections count.
   virtual std::int64_t updates() const = 0;

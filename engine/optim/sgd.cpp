@@ -25,13 +25,14 @@ class Sgd final : public Optimizer {
       : settings_(settings), velocity_(zeros(like.shape(), like.dtype(), like.device())) {}
 
   void update(const Tensor& values, const Tensor& grads, std::span<const FlatRange> ranges,
-              double lr, double gradient_factor) override {
+              double lr, const Tensor& factor) override {
     ++updates_;
     for_each_range(values, ranges, settings_.weight_decay,
                    [&](auto zero, const FlatRange& range, double decay) {
-                     step<decltype(zero)>(values, grads, range, decay, lr, gradient_factor);
+                     step<decltype(zero)>(values, grads, range, decay, lr, factor);
                    });
   }
+  void uncount() override { --updates_; }
   void archive(Archive& archive) override {
     archive.field("updates", updates_);
     archive.field("velocity", velocity_);
@@ -41,12 +42,15 @@ class Sgd final : public Optimizer {
  private:
   template <class T>
   void step(const Tensor& values, const Tensor& grads, const FlatRange& range, double decay,
-            double lr, double factor) const {
-    const SgdStep<T> body{values.data<T>() + range.begin, velocity_.data<T>() + range.begin,
-                          grads.data<T>() + range.begin,  static_cast<T>(settings_.beta1),
-                          static_cast<T>(1 - lr * decay), static_cast<T>(lr),
-                          static_cast<T>(factor)};
-    for_each_index(values.device(), range.end - range.begin, body);
+            double lr, const Tensor& factor) const {
+    const SgdStep<T> body{values.data<T>() + range.begin,
+                          velocity_.data<T>() + range.begin,
+                          grads.data<T>() + range.begin,
+                          static_cast<T>(settings_.beta1),
+                          static_cast<T>(1 - lr * decay),
+                          static_cast<T>(lr),
+                          T(0)};
+    run_step(factor, range.end - range.begin, body);
   }
 
   OptimizerSettings settings_;

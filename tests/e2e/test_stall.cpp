@@ -41,7 +41,8 @@ TEST_CASE("train: ranks that wait for a killed one leave their records") {
   const Ending merged = run_program(std::string(SKEP_BINARIES) + "/inspect flight " + run, scratch);
   INFO(merged.out);
   CHECK(merged.code == 0);
-  CHECK_THAT(merged.out, Catch::StartsWith("no record of rank 1\n") && Catch::Contains("all_"));
+  CHECK_THAT(merged.out, Catch::StartsWith("no record of rank 1\n"));
+  CHECK_THAT(merged.out, Catch::Matches("[\\s\\S]*(all_reduce|all_gather|broadcast) of [\\s\\S]*"));
 }
 
 TEST_CASE("train: comm.timeout ends a run in which a rank has stopped") {

@@ -1,8 +1,12 @@
 // The simulated GPU finds what a GPU would only sometimes show: kernels planted with faults.
+#include <barrier>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <set>
+#include <thread>
 
 #include "engine/backends/cuda/runtime.h"
+#include "engine/backends/device_group.h"
 #include "engine/kernels/gpu.h"
 #include "tests/engine/gpu.h"
 
@@ -74,7 +78,8 @@ TEST_CASE("simulated gpu: lanes exchange values") {
   CHECK(got[63] == 31 * 32 / 2 + 32 * 32);
 }
 
-TEST_CASE("simulated gpu: a missing barrier shows, the right one serves in every order") {
+TEST_CASE("simulated gpu: a missing barrier shows, the right one serves in every order",
+          "[not_under_tsan]") {
   Values numbers(96);
   for (std::size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<double>(i);
   const Values reversed(numbers.rbegin(), numbers.rend());
@@ -119,7 +124,7 @@ TEST_CASE("simulated gpu: a copy beside other work is made when it must be, and 
   CHECK(to_doubles(there) == Values(100, 5));  // later work on the GPU waits by itself
   CHECK(sent->done());
 
-  CHECK(PendingScalar(there.sliced(0, 2, 1).reshaped({})).value() == 5);
+  CHECK(PendingValues(there.sliced(0, 2, 1).reshaped({})).value() == 5);
 }
 
 TEST_CASE("simulated gpu: streams that do not wait for each other are found") {
@@ -139,6 +144,28 @@ TEST_CASE("simulated gpu: streams that do not wait for each other are found") {
   CHECK(to_doubles(there) == Values(100, 3));
   sent->hold_back(cuda::StreamId::compute);
   CHECK(to_doubles(there) == Values(100, 5));
+}
+
+TEST_CASE("simulated gpu: a group's sum is there for work that waits for it") {
+  constexpr int ranks = 3;
+  const DeviceGroupId id = make_group_id(gpu);
+  std::barrier looked(ranks);
+  std::vector<Values> early(ranks), late(ranks);
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < ranks; ++rank)
+    threads.emplace_back([&, rank] {
+      const auto group = join_group(gpu, id, rank, ranks);
+      const Tensor numbers = empty({40'001}, DType::f32, gpu);
+      fill(numbers, 1 << rank);
+      const auto sum = group->start_sum(numbers);
+      early[static_cast<std::size_t>(rank)] = to_doubles(numbers);
+      looked.arrive_and_wait();
+      sum->hold_back();
+      late[static_cast<std::size_t>(rank)] = to_doubles(numbers);
+    });
+  for (std::thread& thread : threads) thread.join();
+  for (const Values& values : early) CHECK(std::isnan(values.back()));
+  for (const Values& values : late) CHECK(values == Values(40'001, 7));
 }
 
 }  // namespace

@@ -45,7 +45,7 @@ foreach(program train generate evaluate tokenize inspect bench)
   endif()
 endforeach()
 
-run(COMMAND "${CMAKE_COMMAND}" -S "${CMAKE_CURRENT_LIST_DIR}/consumer" -B "${scratch}/consumer"
+run(COMMAND "${CMAKE_COMMAND}" -S "${CMAKE_CURRENT_LIST_DIR}/consumer" -B "${scratch}/consumer" -G Ninja
     "-DCMAKE_PREFIX_PATH=${prefix}" "-DCMAKE_CXX_COMPILER=${COMPILER}")
 run(COMMAND "${CMAKE_COMMAND}" --build "${scratch}/consumer")
 # x is 1 2 3 on one rank and 2 3 4 on the other: sums of squares 14 and 29, gradients 2x.

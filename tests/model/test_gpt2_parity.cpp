@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 
 #include "engine/core/random.h"
+#include "engine/optim/gradient_factor.h"
 #include "gpt2_reference.h"
 
 using namespace skep;
@@ -76,11 +77,10 @@ TEST_CASE("GPT-2: ten AdamW steps equal PyTorch's") {
   const double count = reference.number("loss_count");
   for (int step = 0; step < 10; ++step) {
     CHECK(gpt.run(reference) / count == Approx(losses[step]).epsilon(1e-4));
-    const double length = norm(gpt.store->grads()) / count;
-    CHECK(length == Approx(norms[step]).epsilon(1e-4));
-    const double clip = std::min(1.0, 1.0 / length);
+    const GradientFactor clip = gradient_factor(gpt.store->grads(), count, 1);
+    CHECK(clip.norm.item() == Approx(norms[step]).epsilon(1e-4));
     optimizer->update(gpt.store->values(), gpt.store->grads(), gpt.store->decay_ranges(), 1e-3,
-                      clip / count);
+                      clip.factor);
   }
   for (const auto& entry : gpt.store->list()) {
     INFO(entry.path);

@@ -153,7 +153,7 @@ class Verdicts(unittest.TestCase):
 
     def test_the_identity_in_a_tricks_place_turns_its_verdict(self):
         lines = [line for trick in tricks.TRICKS for line in trick.lines if line.share_between]
-        self.assertEqual(len(lines), 9)  # three rules, six codecs
+        self.assertEqual(len(lines), 10)  # four rules, six codecs
         for line in lines:
             for loss in (known(0, 0), known(0.005, 0.02), known(0, None)):
                 inside = {"bytes_share": sum(line.share_between) / 2, "loss": loss}
@@ -214,14 +214,15 @@ class Reports(Folder):
         self.recipe("every_step", 1000, (2.0, 3.0), 0.020)
         self.recipe("accumulate", 250, (2.2, 3.3), 0.010)
         self.recipe("local_sgd", 260, (2.0, 3.0), 0.010)
+        self.recipe("local_sgd_twice", 260, (1.9, 2.9), 0.010)
         self.recipe("diloco", 1000, (2.0, 3.0), 0.010)  # does nothing
         rows = report.results([tricks.SYNC], self.out, SETTINGS)
-        self.assertEqual([row["bytes_share"] for row in rows], [0.25, 0.26, 1.0])
+        self.assertEqual([row["bytes_share"] for row in rows], [0.25, 0.26, 0.26, 1.0])
         self.assertAlmostEqual(rows[0]["loss"]["difference"].mean, 0.1)
         self.assertAlmostEqual(rows[0]["pace"]["memory"]["baseline_step_seconds"], 0.020)
         self.assertAlmostEqual(rows[0]["pace"]["memory"]["waiting_seconds"], 0.005)
         self.assertEqual([row["verdict"]["kind"] for row in rows],
-                         [verdicts.DIFFERENT, verdicts.DIFFERENT, verdicts.NOT_CONFIRMED])
+                         [verdicts.DIFFERENT, verdicts.DIFFERENT, verdicts.DIFFERENT, verdicts.NOT_CONFIRMED])
         self.assertIn("Bytes fall by 75.0 %, not by 15 %", rows[0]["verdict"]["sentence"])
         self.assertIn("the loss is worse (+10.00 % ± 0.00 %)", rows[0]["verdict"]["sentence"])
         self.assertIn("the loss is kept within 1 %", rows[1]["verdict"]["sentence"])

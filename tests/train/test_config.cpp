@@ -63,7 +63,7 @@ batch: global_batch micro_batch
 optim: kind lr min_lr beta1 beta2 eps weight_decay max_norm
 schedule: kind warmup decay_steps cycle cycle_mult unit jitter restart_from
 precision: compute loss_scale growth_interval min_scale
-device: kind share
+device: kind share cuda_aware_mpi
 comm: topology transport cluster_size reduction exact_scale wire bucket_mb overlap hash_every check timeout
 sync: rule period outer_lr outer_momentum
 compress: codec density block error_feedback

@@ -30,6 +30,7 @@ TEST_CASE("device.kind: what is there, and what is asked for") {
 
 #ifdef SKEP_SIMULATED_GPU
 #include "engine/backends/cuda/simulated/scheduler.h"
+#include "engine/backends/cuda/simulated/streams.h"
 
 namespace {
 
@@ -69,6 +70,50 @@ double largest_difference(const Recording& a, const Recording& b) {
 }
 
 }  // namespace
+
+TEST_CASE("gpu: a step asks for all its work before the host waits for any of it", "[gpu]") {
+  const ScratchFolder scratch;
+  Config config = tiny_config(scratch.path);
+  config.model.width = 12;  // attention is then by our kernels: the simulated library's waits
+  const auto waits_of = [&](std::int64_t steps, const char* compute) {
+    const std::int64_t before = simulated::streams().host_waits();
+    config.run.steps = steps;
+    config.run.dir = fmt::format("{}/{}-{}", scratch.path, compute, steps);
+    config.precision.compute = compute;
+    train_on("cuda", config);
+    return simulated::streams().host_waits() - before;
+  };
+  for (const char* compute : {"fp32", "fp16"}) CHECK(waits_of(8, compute) == waits_of(4, compute));
+  config.loss.z_weight = 1e-3;
+  CHECK(waits_of(8, "bf16") == waits_of(4, "bf16"));
+}
+
+TEST_CASE("gpu: gradients that leave from its memory are those that pass through the host's",
+          "[gpu]") {
+  const ScratchFolder scratch;
+  Config config = tiny_config(scratch.path);
+  config.device.kind = "cuda";
+  config.device.share = true;
+  for (const char* rule : {"every_step", "accumulate"}) {
+    config.sync.rule = rule;
+    config.run.steps = 8;
+    const auto values = [&](const char* transport, MessagePath::Way way) {
+      config.run.dir = fmt::format("{}/{}-{}", scratch.path, rule, static_cast<int>(way));
+      config.comm.transport = transport;
+      return train(config, 2, "",
+                   [&](Parts& parts) {
+                     if (way == MessagePath::Way::by_mpi) {  // plans do as well in one process
+                       parts.reduction = make_device_reduction();
+                       parts.phases = make_phases(config, parts.comm, {}, parts.reduction, 1);
+                     }
+                   })
+          .final_values;
+    };
+    const auto by_host = values("plans", MessagePath::Way::through_host);
+    CHECK(values("plans", MessagePath::Way::by_mpi) == by_host);
+    CHECK(values("nccl", MessagePath::Way::by_nccl) == by_host);
+  }
+}
 
 TEST_CASE("gpu: fifty steps have the losses of the CPU, alone and as two ranks", "[gpu]") {
   const ScratchFolder scratch;

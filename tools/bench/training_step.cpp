@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <optional>
 
 #include "engine/autograd/tape.h"
 #include "engine/backends/backend.h"
@@ -73,18 +74,19 @@ TrainingStep::TrainingStep(const BenchPreset& preset, DType compute, Device devi
 double TrainingStep::run() {
   const double count = static_cast<double>(inputs_.numel());
   parameters_->clear_gradients();
-  double loss = 0;
+  std::optional<PendingValues> loss;
   {
     Tape tape;
     const Tensor total = model_->loss(inputs_, targets_, Pass{Pass::Mode::train});
+    loss.emplace(total);
     tape.backward(total);
-    loss = total.item() / count;
   }
-  const Clip clip = clip_by_norm(parameters_->working_grads(), count, 1.0);
+  Clip clip(parameters_->working_grads(), count, 1.0);
   optimizer_->update(parameters_->working_values(), parameters_->working_grads(),
-                     parameters_->decay_ranges(), 1e-3, clip.factor);
+                     parameters_->decay_ranges(), 1e-3, clip.factor());
   parameters_->commit();
-  return loss;
+  check(clip.finite(), "bench: the gradient is not finite");  // waits for the update's gradients
+  return loss->value() / count;
 }
 
 double TrainingStep::flops() const {

@@ -6,7 +6,7 @@ import functools
 from typing import Callable
 
 import verdicts
-from runs import PERIOD, SEED, Recipe, Share
+from runs import COMMON as SETTINGS, PERIOD, SEED, Recipe, Share
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,18 +39,23 @@ def against(baseline, measures, judge, *recipes):
 EVERY_STEP = Recipe("every_step")
 
 
-def rule(name):
-    recipe = Recipe(name, {"sync.rule": name, "sync.period": PERIOD})
+def rule(kind, name="", **flags):
+    recipe = Recipe(name or kind, {"sync.rule": kind, "sync.period": PERIOD, **flags})
     return Line(recipe, EVERY_STEP, ("bytes", "pace", "loss"),
                 functools.partial(verdicts.fewer_bytes, claimed=0.15, allowed=(0, 0.27)), (0, 0.27))
+
+
+# A step of AdamW on a quarter of the batch: the gradient is twice as noisy, the mean of steps half as long.
+TWICE = {key: 2 * SETTINGS[key] for key in ("optim.lr", "optim.min_lr")}
 
 
 SYNC = Trick(
     "sync", "3:1 synchronisation",
     "Three steps by oneself, then one with the others: 15 % less communication, convergence kept.",
     "sync.rule with sync.period 4 against every_step. accumulate is the essay's code read literally: it updates every "
-    "fourth step, with the gradients of all four.",
-    (rule("accumulate"), rule("local_sgd"), rule("diloco")))
+    "fourth step, with the gradients of all four. local_sgd once with the baseline's learning rate and once with twice "
+    "that, the square root of the ranks, as each rank's AdamW has a quarter of the batch.",
+    (rule("accumulate"), rule("local_sgd"), rule("local_sgd", "local_sgd_twice", **TWICE), rule("diloco")))
 
 
 def schedule(name, kind, cycle, **more):

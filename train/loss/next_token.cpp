@@ -1,3 +1,4 @@
+#include "engine/backends/transfer.h"
 #include "engine/core/random.h"
 #include "engine/ops/ops.h"
 #include "train/loss/objective.h"
@@ -17,7 +18,7 @@ class NextToken final : public Objective {
       return model.loss(all.inputs, all.targets, all.pass);
     }
     const std::int64_t own = batch.B - batch.common_rows;
-    sums_ = {0, 0};
+    shares_.clear();
     Tensor total;
     if (own > 0) total = losses_of(model, part(batch, {0, own}, pass), 1);
     if (batch.common_rows > 0) {
@@ -36,8 +37,10 @@ class NextToken final : public Objective {
     if (z_weight_ == 0) return {};
     std::vector<Task> tasks{{.name = "next_token"}, {.name = "z_loss"}};
     const std::vector<double> weights = weights_.values(), s = weights_.log_variances();
+    for (const auto& [weight, sums] : shares_)
+      for (std::size_t i = 0; const double sum : sums->values())
+        tasks[i++].loss_sum += weight * sum;
     for (std::size_t i = 0; i < tasks.size(); ++i) {
-      tasks[i].loss_sum = sums_[i];
       tasks[i].weight = weights[i];
       if (!s.empty()) tasks[i].log_variance = s[i];
     }
@@ -62,14 +65,18 @@ class NextToken final : public Objective {
   Tensor losses_of(LanguageModel& model, const Part& part, double weight) {
     const WeightedLosses losses =
         model.losses(part.inputs, part.targets, weights_.factors(), part.pass);
-    const std::vector<double> sums = to_doubles(losses.sums);
-    for (std::size_t i = 0; i < sums_.size(); ++i) sums_[i] += weight * sums[i];
+    if (z_weight_ != 0) shares_.push_back({weight, std::make_unique<PendingValues>(losses.sums)});
     return weight == 1 ? losses.total : scale(losses.total, weight);
   }
 
   double z_weight_;
   TaskWeights weights_;
-  std::vector<double> sums_ = {0, 0};
+  // Both losses of the last training batch, and of its common rows; asked for after backward.
+  struct Share {
+    double weight;
+    std::unique_ptr<PendingValues> sums;
+  };
+  std::vector<Share> shares_;
 };
 
 }  // namespace

@@ -44,7 +44,7 @@ double measure_peak_flops(DType inputs, Device device) {
   return flops / shortest_seconds(8, [&] {
            for (int i = 0; i < products; ++i)
              backend(device).gemm(as_matrix(a), as_matrix(b).transposed(), as_matrix(c), {});
-           if (!on_cpu) PendingScalar(c.sliced(0, 0, 1).sliced(1, 0, 1)).value();
+           if (!on_cpu) PendingValues(c.sliced(0, 0, 1).sliced(1, 0, 1)).value();
          });
 }
 

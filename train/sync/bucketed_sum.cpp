@@ -56,7 +56,7 @@ const Bucket& BucketedSum::in_turn(std::size_t n) const {
 
 void BucketedSum::bring_next() {
   const Bucket& next = in_turn(brought());
-  arriving_.push_back(store_->bring_gradients(next.begin, next.end));
+  arriving_.push_back(reduction_->bring(*store_, next.begin, next.end));
   start_arrived();
 }
 
@@ -90,7 +90,7 @@ void BucketedSum::sum_all() {
   end_backward();
   for (std::size_t n = 0; n < flights_.size(); ++n) {
     flights_[n]->wait();
-    store_->return_gradients(in_turn(n).begin, in_turn(n).end);
+    reduction_->give_back(*store_, in_turn(n).begin, in_turn(n).end);
   }
   flights_.clear();
 }

@@ -3,8 +3,8 @@
 // over the ranks as if it were a gradient, and an outer SGD with Nesterov momentum takes a step
 // along it from where all started (Douillard et al., arXiv 2311.08105). It helps where ranks can
 // meet only rarely: the momentum makes long periods (the paper has 500) learn as well as short
-// ones. Sends 1/period of the bytes of a sum every step and 16 bytes a step; holds two more copies
-// of the parameters, the start and the momentum.
+// ones; short ones it overshoots. Sends 1/period of the bytes of a sum every step and 16 bytes a
+// step; holds two more copies of the parameters, the start and the momentum.
 #include "train/sync/gradient_sync.h"
 
 namespace skep {

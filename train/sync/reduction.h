@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "engine/backends/device_group.h"
 #include "train/compress/codec.h"
 #include "train/sync/gradient_sync.h"
 
@@ -37,6 +38,14 @@ class Reduction {
   virtual void gathered(ParameterStore&, std::int64_t /*begin*/, std::int64_t /*end*/) {}
   /// Whether start() does anything: not where a rank is alone in its group and has its sum already.
   virtual bool changes(const SyncRound&) const { return true; }
+  /// Starts to bring a bucket to where start() works on it, the host; and what came out back again.
+  virtual std::shared_ptr<Crossing> bring(ParameterStore& store, std::int64_t begin,
+                                          std::int64_t end) {
+    return store.bring_gradients(begin, end);
+  }
+  virtual void give_back(ParameterStore& store, std::int64_t begin, std::int64_t end) {
+    store.return_gradients(begin, end);
+  }
   /// Sums [begin, end) of the flat gradients over the ranks of the round's group. Called for the
   /// same buckets in the same order on all ranks.
   virtual std::unique_ptr<Flight> start(ParameterStore& store, std::int64_t begin, std::int64_t end,
@@ -59,6 +68,12 @@ class Reduction {
 /// fp32 partial sums travel along the topology's own algorithm: the fastest. Which sums are formed
 /// depends on the topology and the number of ranks, so results agree to rounding only.
 std::unique_ptr<Reduction> make_fast_reduction();
+
+/// The same by the MPI library, out of and into the memory in which gradients are computed.
+std::unique_ptr<Reduction> make_device_reduction();
+
+/// The same by the GPUs of a group themselves.
+std::unique_ptr<Reduction> make_group_reduction(std::shared_ptr<DeviceGroup> group);
 
 /// Whether what a codec does not send is kept for the next step.
 enum class Feedback { no, yes };

@@ -85,6 +85,12 @@ class CudaBackend final : public Backend {
                                                std::size_t bytes) override {
     return std::make_unique<StreamCrossing>(start_copy(to, from, bytes));
   }
+  std::unique_ptr<Crossing> reached() override {
+    auto asked = gpu_.make_event();
+    asked->record(StreamId::compute);
+    return std::make_unique<StreamCrossing>(std::move(asked));
+  }
+  std::shared_ptr<void> expose() override { return gpu_.expose(); }
   void* allocate_staging(std::size_t bytes) override {
     return staging_.allocate(std::max<std::size_t>(bytes, 1));
   }

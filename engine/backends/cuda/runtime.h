@@ -3,6 +3,7 @@
 // attention. Two implementations: library/ (the CUDA libraries) and simulated/ (on the host, so
 // that everything above this line can be tested where no GPU is). Kernels are not here: they start
 // through launch() (kernels/gpu.h).
+#include <array>
 #include <cstddef>
 #include <memory>
 #include <string>
@@ -24,6 +25,15 @@ class Event {
   /// Later work of `stream` waits for this point; the host does not.
   virtual void hold_back(StreamId stream) = 0;
 };
+
+/// This GPU among those of other processes with which it sums: Runtime::join.
+class Group {
+ public:
+  virtual ~Group() = default;
+  /// In place, over the group, in the order of the stream.
+  virtual void sum(float* data, std::size_t count, StreamId stream) = 0;
+};
+using GroupId = std::array<std::byte, 128>;
 
 struct DeviceInfo {
   std::string name;
@@ -50,6 +60,13 @@ class Runtime {
   /// The host waits until the stream has nothing left to do.
   virtual void synchronize(StreamId stream) = 0;
   virtual std::unique_ptr<Event> make_event() = 0;
+  /// As Backend::expose.
+  virtual std::shared_ptr<void> expose() = 0;
+
+  /// As the functions of device_group.h.
+  virtual std::string why_no_groups() = 0;
+  virtual GroupId make_group_id() = 0;
+  virtual std::unique_ptr<Group> join(const GroupId& id, int rank, int size) = 0;
 
   /// c (=, +=) alpha a b + bias on the compute stream. a, b and c are dense, c has adjacent
   /// columns; a and b have one type; c has it too, or fp32 for narrow a and b; a bias has one value

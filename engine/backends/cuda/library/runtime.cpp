@@ -10,6 +10,7 @@
 #include "engine/backends/cuda/library/cudnn_attention.h"
 #include "engine/backends/cuda/library/event.h"
 #include "engine/backends/cuda/library/memory.h"
+#include "engine/backends/cuda/library/nccl_group.h"
 
 namespace skep::cuda {
 namespace {
@@ -45,6 +46,13 @@ class LibraryRuntime final : public Runtime {
     CUDA_CHECK(cudaStreamSynchronize(context_.stream(stream)));
   }
   std::unique_ptr<Event> make_event() override { return cuda::make_event(context_); }
+  std::shared_ptr<void> expose() override { return nullptr; }  // it always is
+
+  std::string why_no_groups() override { return why_no_nccl(); }
+  GroupId make_group_id() override { return make_nccl_id(); }
+  std::unique_ptr<Group> join(const GroupId& id, int rank, int size) override {
+    return join_nccl(context_, id, rank, size);
+  }
 
   void gemm(const Matrix& a, const Matrix& b, const Matrix& c,
             const GemmOptions& options) override {

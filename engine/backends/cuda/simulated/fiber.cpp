@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "engine/backends/cuda/simulated/races.h"
 #include "engine/core/error.h"
 
 #ifdef __SANITIZE_ADDRESS__
@@ -66,9 +67,13 @@ Fiber::Fiber(std::function<void(Fiber&)> work) : work_(std::move(work)) {
   *--top = reinterpret_cast<void*>(&Fiber::begin);
   for (int i = 0; i < saved_registers; ++i) *--top = nullptr;
   inside_ = top;
+  thread_ = races::make_thread();
 }
 
-Fiber::~Fiber() { munmap(stack_, stack_bytes); }
+Fiber::~Fiber() {
+  races::end_thread(thread_);
+  munmap(stack_, stack_bytes);
+}
 
 void Fiber::resume() {
   starting = this;
@@ -76,6 +81,8 @@ void Fiber::resume() {
   void* fake = nullptr;
   __sanitizer_start_switch_fiber(&fake, stack_, stack_bytes);
 #endif
+  resumer_ = races::this_thread();
+  races::go_on_as(thread_);
   skep_switch_stack(&outside_, inside_);
 #ifdef __SANITIZE_ADDRESS__
   __sanitizer_finish_switch_fiber(fake, nullptr, nullptr);
@@ -86,6 +93,7 @@ void Fiber::suspend() {
 #ifdef __SANITIZE_ADDRESS__
   __sanitizer_start_switch_fiber(&fake_stack_, outside_bottom_, outside_size_);
 #endif
+  races::go_on_as(resumer_);
   skep_switch_stack(&inside_, outside_);
 #ifdef __SANITIZE_ADDRESS__
   __sanitizer_finish_switch_fiber(fake_stack_, &outside_bottom_, &outside_size_);

@@ -26,6 +26,8 @@ class Fiber {
   std::byte* stack_ = nullptr;
   void* inside_ = nullptr;   // stack pointer of the fiber while it is not running
   void* outside_ = nullptr;  // of who resumed it
+  void* thread_ = nullptr;   // for ThreadSanitizer
+  void* resumer_ = nullptr;
   // What AddressSanitizer wants to know about both stacks.
   void* fake_stack_ = nullptr;
   const void* outside_bottom_ = nullptr;

@@ -40,12 +40,12 @@ T exchange(unsigned mask, Collective operation, T value, int from) {
 
 template <class T>
 T __shfl_xor_sync(unsigned mask, T value, int lanes) {
-  using namespace skep::simulated;
-  return exchange(mask, Collective::shuffle_xor, value, lane() ^ lanes);
+  namespace gpu = skep::simulated;
+  return gpu::exchange(mask, gpu::Collective::shuffle_xor, value, gpu::lane() ^ lanes);
 }
 
 template <class T>
 T __shfl_sync(unsigned mask, T value, int from) {
-  using namespace skep::simulated;
-  return exchange(mask, Collective::shuffle, value, from);
+  namespace gpu = skep::simulated;
+  return gpu::exchange(mask, gpu::Collective::shuffle, value, from);
 }

@@ -8,6 +8,7 @@
 
 #include "engine/backends/cpu/attention.h"
 #include "engine/backends/cpu/gemm.h"
+#include "engine/backends/cuda/simulated/group.h"
 #include "engine/backends/cuda/simulated/language.h"
 #include "engine/backends/cuda/simulated/memory.h"
 #include "engine/backends/cuda/simulated/streams.h"
@@ -46,9 +47,19 @@ class SimulatedRuntime final : public Runtime {
     streams().add_copy([=] { copy_now(to, from, bytes); });
   }
   void synchronize(StreamId stream) override {
-    if (stream == StreamId::copy) streams().finish_copies();
+    if (stream == StreamId::copy) return streams().finish_copies();
+    streams().wait_for_computing();
   }
   std::unique_ptr<Event> make_event() override { return streams().make_event(); }
+  std::shared_ptr<void> expose() override {
+    return std::make_shared<DeviceMemory::Opening>(device_memory());
+  }
+
+  std::string why_no_groups() override { return ""; }
+  GroupId make_group_id() override { return simulated::make_group_id(); }
+  std::unique_ptr<Group> join(const GroupId& id, int rank, int size) override {
+    return simulated::join(id, rank, size);
+  }
 
   void gemm(const Matrix& a, const Matrix& b, const Matrix& c,
             const GemmOptions& options) override {

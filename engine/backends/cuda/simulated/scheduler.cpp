@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/backends/cuda/simulated/fiber.h"
+#include "engine/backends/cuda/simulated/races.h"
 #include "engine/core/error.h"
 
 namespace skep::simulated {
@@ -29,31 +30,40 @@ void note(const Kernel& kernel) {
   seen.emplace(kernel.address, kernel);
 }
 
+constexpr int most_threads = 1024;  // of a block
+
 enum class State : std::uint8_t { fresh, ready, at_warp, at_block, done };
 
 struct Thread {
   State state = State::fresh;
   Collective operation = Collective::sync;
   unsigned mask = 0;
-  unsigned meetings = 0;
+  unsigned meetings = 0;  // of its warp
+  unsigned block_meetings = 0;
   Fiber* fiber = nullptr;  // while it has begun and is not done
 };
 
 struct Warp {
   // Two rows, used in turn: a lane is at most one meeting ahead of the slowest reader.
   std::array<std::array<std::uint64_t, warp_size>, 2> given{};
+  std::array<char, 2> meeting{};  // where ThreadSanitizer sees lanes meet
 };
 
 // One block at a time, for one host thread.
 class Block {
  public:
-  Block() : rng_(order_seed.load()) {}
+  Block() : rng_(order_seed.load()) {
+    idle_.reserve(most_threads);
+    spent_.reserve(most_threads);
+  }
 
   void run(int threads, void (*body)(void*), void* context) {
     body_ = body;
     context_ = context;
     threads_.assign(static_cast<std::size_t>(threads), {});
     warps_.assign(static_cast<std::size_t>((threads + warp_size - 1) / warp_size), {});
+    idle_.insert(idle_.end(), spent_.begin(), spent_.end());
+    spent_.clear();
     std::vector<int> order(warps_.size());
     std::iota(order.begin(), order.end(), 0);
     do {
@@ -66,21 +76,41 @@ class Block {
 
   Given meet(unsigned mask, Collective operation, std::uint64_t value) {
     Thread& me = threads_[static_cast<std::size_t>(current_)];
-    auto& given = warps_[static_cast<std::size_t>(current_ / warp_size)].given[me.meetings++ % 2];
+    Warp& warp = warps_[static_cast<std::size_t>(current_ / warp_size)];
+    const unsigned row = me.meetings++ % 2;
     me.operation = operation;
     me.mask = mask;
-    given[static_cast<std::size_t>(current_ % warp_size)] = value;
-    wait(State::at_warp);
-    return Given(given.data());
+    warp.given[row][static_cast<std::size_t>(current_ % warp_size)] = value;
+    if (operation == Collective::sync) {
+      wait(State::at_warp, &warp.meeting[row]);
+    } else {
+      wait(State::at_warp);
+    }
+    return Given(warp.given[row].data());
   }
 
+  void meet_block() {
+    Thread& me = threads_[static_cast<std::size_t>(current_)];
+    wait(State::at_block, &meeting_[me.block_meetings++ % 2]);
+  }
+
+  /// Around a grid: the host's work before it, the lanes', the host's after it.
+  void begin_grid() { races::release(&grid_begins_); }
+  void end_grid() { races::acquire(&grid_ends_); }
+
+ private:
   void wait(State state) {
     Thread& me = threads_[static_cast<std::size_t>(current_)];
     me.state = state;
+    races::release(&grid_ends_);  // it may end here, by an error
     me.fiber->suspend();
   }
+  void wait(State state, char* meeting) {
+    races::release(meeting);
+    wait(state);
+    races::acquire(meeting);
+  }
 
- private:
   // Runs the lanes until each is done or waits for the block.
   void run_warp(int warp) {
     lanes_.resize(static_cast<std::size_t>(
@@ -117,11 +147,13 @@ class Block {
       const int self = current_;
       place().thread.x = static_cast<unsigned>(self);
       thread.fiber = &fiber;
+      races::acquire(&grid_begins_);
       body_(context_);
+      races::release(&grid_ends_);
       threads_[static_cast<std::size_t>(self)].state = State::done;
       threads_[static_cast<std::size_t>(self)].fiber = nullptr;
       const bool next_is_fresh =
-          lanes_[cursor_] == self && cursor_ + 1 < lanes_.size() &&
+          !races::watched && lanes_[cursor_] == self && cursor_ + 1 < lanes_.size() &&
           threads_[static_cast<std::size_t>(lanes_[cursor_ + 1])].state == State::fresh;
       if (!next_is_fresh) return;
       ++cursor_;
@@ -135,8 +167,9 @@ class Block {
           run_fresh_lanes(fiber);
         } catch (...) {
           error_ = std::current_exception();
+          races::release(&grid_ends_);
         }
-        idle_.push_back(&fiber);
+        (races::watched ? spent_ : idle_).push_back(&fiber);
       }));
       return *fibers_.back();
     }
@@ -197,6 +230,9 @@ class Block {
   int current_ = 0;
   std::vector<std::unique_ptr<Fiber>> fibers_;
   std::vector<Fiber*> idle_;
+  std::vector<Fiber*> spent_;  // while races are watched, the lanes of a block share no fiber
+  std::array<char, 2> meeting_{};
+  char grid_begins_ = 0, grid_ends_ = 0;
   std::exception_ptr error_;
   std::mt19937 rng_;
 };
@@ -233,19 +269,23 @@ void break_kernel(const Kernel& kernel) { broken = kernel.address; }
 
 void run_grid(const Kernel& kernel, std::int64_t blocks, int threads, void (*body)(void*),
               void* context) {
-  check(threads >= 1 && threads <= 1024 && blocks >= 1 && blocks < (std::int64_t{1} << 31),
+  check(threads >= 1 && threads <= most_threads && blocks >= 1 && blocks < (std::int64_t{1} << 31),
         "GPU: {} blocks of {} threads cannot be launched", blocks, threads);
   ++kernels;
   note(kernel);
+  const races::Unwatched scheduling;
   if (running == nullptr) running = std::make_unique<Block>();
   place() = {{}, {}, {static_cast<unsigned>(threads), 1, 1}, {static_cast<unsigned>(blocks), 1, 1}};
   try {
     const std::int64_t end = kernel.address == broken ? blocks - 1 : blocks;
+    running->begin_grid();
     for (std::int64_t i = 0; i < end; ++i) {
       place().block.x = static_cast<unsigned>(i);
       running->run(threads, body, context);
     }
+    running->end_grid();
   } catch (...) {
+    running->end_grid();
     running.reset();  // with the stacks of the threads that will never end
     throw;
   }
@@ -257,6 +297,6 @@ Given meet(unsigned mask, Collective operation, std::uint64_t value) {
 
 int lane() { return block().current() % warp_size; }
 
-void meet_block() { block().wait(State::at_block); }
+void meet_block() { block().meet_block(); }
 
 }  // namespace skep::simulated
