@@ -31,6 +31,7 @@ prepare_folder() {
   fi
   mkdir -p "$folder"
   [ -z "$(ls -A "$folder")" ] || stop "$folder is not empty"
+  chmod 755 "$folder"  # the machine's /, which its user must be able to read
 }
 
 # This machine's Debian mirrors, as lines of a sources.list.
