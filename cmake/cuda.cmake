@@ -4,8 +4,8 @@ if(SKEP_SIMULATED_GPU)
   message(FATAL_ERROR "SKEP_CUDA and SKEP_SIMULATED_GPU exclude each other: one GPU backend is built "
                       "for a GPU or for the host. Use a build folder for each.")
 endif()
-if(SKEP_SANITIZE)
-  message(FATAL_ERROR "SKEP_CUDA and SKEP_SANITIZE exclude each other: kernels are checked by the "
+if(SKEP_SANITIZE OR SKEP_WATCH_RACES)
+  message(FATAL_ERROR "SKEP_CUDA excludes SKEP_SANITIZE and SKEP_WATCH_RACES: kernels are checked by the "
                       "sanitizers on the simulated GPU (SKEP_SIMULATED_GPU).")
 endif()
 

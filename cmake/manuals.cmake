@@ -1,6 +1,6 @@
 # What the programs tell of themselves: manual pages from --help where help2man is installed, and
 # bash's completion of train from its table of keys. An instrumented build is not for installing.
-if(SKEP_SANITIZE)
+if(SKEP_SANITIZE OR SKEP_WATCH_RACES)
   return()
 endif()
 

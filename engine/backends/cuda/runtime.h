@@ -1,14 +1,14 @@
 #pragma once
-// What the GPU backend needs from a GPU: memory, copies, streams, events, matrix products,
-// attention. Two implementations: library/ (the CUDA libraries) and simulated/ (on the host, so
-// that everything above this line can be tested where no GPU is). Kernels are not here: they start
-// through launch() (kernels/gpu.h).
-#include <array>
+// What the GPU backend needs from a GPU: memory, copies, streams, events, sums among GPUs, matrix
+// products, attention. Two implementations: library/ (the CUDA libraries) and simulated/ (on the
+// host, so that everything above this line can be tested where no GPU is). Kernels are not here:
+// they start through launch() (kernels/gpu.h).
 #include <cstddef>
 #include <memory>
 #include <string>
 
 #include "engine/backends/backend.h"
+#include "engine/backends/device_group.h"
 
 namespace skep::cuda {
 
@@ -33,7 +33,7 @@ class Group {
   /// In place, over the group, in the order of the stream.
   virtual void sum(float* data, std::size_t count, StreamId stream) = 0;
 };
-using GroupId = std::array<std::byte, 128>;
+using GroupId = DeviceGroupId;
 
 struct DeviceInfo {
   std::string name;
